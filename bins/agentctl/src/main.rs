@@ -1,0 +1,3 @@
+//! agentctl
+
+fn main() {}

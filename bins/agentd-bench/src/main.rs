@@ -1,0 +1,3 @@
+//! agentd-bench
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! agentd
+
+fn main() {}

@@ -1,0 +1,90 @@
+//! Content blocks: what messages are made of.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One piece of content. `raw` keeps the provider's own JSON text where replay needs it byte-exact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Block {
+    /// Plain text.
+    Text {
+        /// The text.
+        text: String,
+    },
+    /// An image, inline or in the blob store.
+    Image {
+        /// For example `image/png`.
+        media_type: String,
+        /// Where the bytes are.
+        #[serde(flatten)]
+        source: ImageSource,
+    },
+    /// The model's reasoning; replayed verbatim from `raw`.
+    Thinking {
+        /// The readable part; empty when the provider hides it.
+        text: String,
+        /// The provider's own block as JSON text, when it must be sent back byte-exact.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        raw: Option<String>,
+    },
+    /// A requested tool call.
+    ToolUse {
+        /// Our tool call id as text (what the model sees, too).
+        id: String,
+        /// The tool's name as the model said it.
+        name: String,
+        /// The arguments: an object, or a string holding what could not be parsed as one.
+        input: Value,
+    },
+    /// The answer to a tool call.
+    ToolResult {
+        /// The `id` of the [`Block::ToolUse`] this answers.
+        tool_use_id: String,
+        /// Plain text for the model.
+        content: String,
+        /// Whether the tool failed.
+        #[serde(default)]
+        is_error: bool,
+    },
+    /// A block of a newer version; kept out of requests.
+    #[serde(other)]
+    Unknown,
+}
+
+impl Block {
+    /// A text block.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into() }
+    }
+}
+
+/// Where an image's bytes are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ImageSource {
+    /// Base64.
+    Data(String),
+    /// The name of a blob.
+    Blob(String),
+}
+
+/// Who speaks in a [`Message`]. Tool results travel in user messages; dialects that want another role split them off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// A person, or a tool's results.
+    User,
+    /// The model.
+    Assistant,
+}
+
+/// One message of the conversation in canonical form.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said, in order. In a user message the tool results come first.
+    pub content: Vec<Block>,
+}

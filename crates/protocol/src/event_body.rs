@@ -1,0 +1,168 @@
+//! Every type of event, by the contract's name.
+
+use crate::payload_session::*;
+use crate::payload_turn::*;
+use serde::{Deserialize, Serialize};
+
+/// What happened. An unknown type parses as [`EventBody::Unknown`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type")]
+pub enum EventBody {
+    /// The session exists.
+    #[serde(rename = "session.created")]
+    SessionCreated(SessionCreated),
+    /// Settings changed; absent fields did not.
+    #[serde(rename = "session.updated")]
+    SessionUpdated(SessionUpdated),
+    /// No new model call starts until it is resumed.
+    #[serde(rename = "session.paused")]
+    SessionPaused(SessionPaused),
+    /// It may go on.
+    #[serde(rename = "session.resumed")]
+    SessionResumed(SessionResumed),
+    /// It takes no more input.
+    #[serde(rename = "session.closed")]
+    SessionClosed(SessionClosed),
+    /// An input is durable.
+    #[serde(rename = "input.accepted")]
+    InputAccepted(InputAccepted),
+    /// An input left the queue before it joined.
+    #[serde(rename = "input.cancelled")]
+    InputCancelled(InputCancelled),
+    /// What agentd itself added for the model.
+    #[serde(rename = "note.injected")]
+    NoteInjected(NoteInjected),
+    /// A turn began.
+    #[serde(rename = "turn.started")]
+    TurnStarted(TurnStarted),
+    /// One attempt of a model call begins.
+    #[serde(rename = "model.started")]
+    ModelStarted(ModelStarted),
+    /// The model answered.
+    #[serde(rename = "model.finished")]
+    ModelFinished(ModelFinished),
+    /// An attempt failed.
+    #[serde(rename = "model.failed")]
+    ModelFailed(ModelFailed),
+    /// The model asked for a tool.
+    #[serde(rename = "tool.proposed")]
+    ToolProposed(ToolProposed),
+    /// The gate judged a call.
+    #[serde(rename = "verdict.given")]
+    VerdictGiven(VerdictGiven),
+    /// A person is asked.
+    #[serde(rename = "approval.asked")]
+    ApprovalAsked(ApprovalAsked),
+    /// A person, or time, answered.
+    #[serde(rename = "approval.decided")]
+    ApprovalDecided(ApprovalDecided),
+    /// A tool begins; durable before its effect.
+    #[serde(rename = "tool.started")]
+    ToolStarted(ToolStarted),
+    /// A tool call has its one result.
+    #[serde(rename = "tool.finished")]
+    ToolFinished(ToolFinished),
+    /// Old messages were replaced by a summary.
+    #[serde(rename = "context.compacted")]
+    ContextCompacted(ContextCompacted),
+    /// A limit was hit.
+    #[serde(rename = "limit.reached")]
+    LimitReached(LimitReached),
+    /// Something worth a person's attention.
+    #[serde(rename = "warning.raised")]
+    WarningRaised(WarningRaised),
+    /// The turn ended.
+    #[serde(rename = "turn.finished")]
+    TurnFinished(TurnFinished),
+    /// After a restart: what was in flight and how it was closed.
+    #[serde(rename = "session.recovered")]
+    SessionRecovered(SessionRecovered),
+    /// Another node runs the session.
+    #[serde(rename = "session.moved")]
+    SessionMoved(SessionMoved),
+    /// The log was imported.
+    #[serde(rename = "session.imported")]
+    SessionImported(SessionImported),
+    /// An always-rule of the fleet-wide stream.
+    #[serde(rename = "rule.added")]
+    RuleAdded(RuleAdded),
+    /// An always-rule was taken back.
+    #[serde(rename = "rule.removed")]
+    RuleRemoved(RuleRemoved),
+    /// A type of a newer version. Readers skip it; an owner faults the session.
+    #[serde(other)]
+    Unknown,
+}
+
+impl EventBody {
+    /// The contract's name of the type.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::SessionCreated(_) => "session.created",
+            Self::SessionUpdated(_) => "session.updated",
+            Self::SessionPaused(_) => "session.paused",
+            Self::SessionResumed(_) => "session.resumed",
+            Self::SessionClosed(_) => "session.closed",
+            Self::InputAccepted(_) => "input.accepted",
+            Self::InputCancelled(_) => "input.cancelled",
+            Self::NoteInjected(_) => "note.injected",
+            Self::TurnStarted(_) => "turn.started",
+            Self::ModelStarted(_) => "model.started",
+            Self::ModelFinished(_) => "model.finished",
+            Self::ModelFailed(_) => "model.failed",
+            Self::ToolProposed(_) => "tool.proposed",
+            Self::VerdictGiven(_) => "verdict.given",
+            Self::ApprovalAsked(_) => "approval.asked",
+            Self::ApprovalDecided(_) => "approval.decided",
+            Self::ToolStarted(_) => "tool.started",
+            Self::ToolFinished(_) => "tool.finished",
+            Self::ContextCompacted(_) => "context.compacted",
+            Self::LimitReached(_) => "limit.reached",
+            Self::WarningRaised(_) => "warning.raised",
+            Self::TurnFinished(_) => "turn.finished",
+            Self::SessionRecovered(_) => "session.recovered",
+            Self::SessionMoved(_) => "session.moved",
+            Self::SessionImported(_) => "session.imported",
+            Self::RuleAdded(_) => "rule.added",
+            Self::RuleRemoved(_) => "rule.removed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+macro_rules! from_payload {
+    ($($name:ident),* $(,)?) => {
+        $(impl From<$name> for EventBody { fn from(payload: $name) -> Self { Self::$name(payload) } })*
+    };
+}
+
+from_payload!(
+    SessionCreated,
+    SessionUpdated,
+    SessionPaused,
+    SessionResumed,
+    SessionClosed,
+    InputAccepted,
+    InputCancelled,
+    NoteInjected,
+    TurnStarted,
+    ModelStarted,
+    ModelFinished,
+    ModelFailed,
+    ToolProposed,
+    VerdictGiven,
+    ApprovalAsked,
+    ApprovalDecided,
+    ToolStarted,
+    ToolFinished,
+    ContextCompacted,
+    LimitReached,
+    WarningRaised,
+    TurnFinished,
+    SessionRecovered,
+    SessionMoved,
+    SessionImported,
+    RuleAdded,
+    RuleRemoved
+);

@@ -1,0 +1,41 @@
+//! The words of agentd as types: ids, events, commands, faults. Everything else is built on these.
+//!
+//! No I/O, no clock, no randomness: time and entropy come in as a [`Stamp`]. Field names are the contract with the
+//! outside (JSON lines in exports, MessagePack named maps on the socket), so they may be added to, never renamed.
+//!
+//! Invariants held here: an [`Event`] of an unknown type still parses (I2: a reader skips it, an owner faults the
+//! session), and a [`Fault`] always has one class of the closed list, so every failure has an exit code.
+
+mod block;
+mod call;
+mod command;
+mod event;
+mod event_body;
+mod fault;
+mod ids;
+mod limits;
+mod payload_session;
+mod payload_turn;
+mod principal;
+mod stamp;
+mod summary;
+mod vocabulary;
+
+pub use block::{Block, ImageSource, Message, Role};
+pub use call::{
+    Choice, EffectClass, FailureClass, StopReason, ToolOutcome, ToolStatus, Truncated, Verdict, VerdictKind,
+};
+pub use command::*;
+pub use event::{EVENT_VERSION, Event, Seq};
+pub use event_body::EventBody;
+pub use fault::{Fault, FaultClass};
+pub use ids::{AppendId, ApprovalId, CallId, InputId, ParseIdError, SessionId, ToolCallId, TurnId};
+pub use limits::{
+    Budget, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Preset, Price, SandboxLevel, Usage,
+};
+pub use payload_session::*;
+pub use payload_turn::*;
+pub use principal::Principal;
+pub use stamp::{Stamp, Timestamp};
+pub use summary::{ModelStatus, OpenApproval, QueuedInput, RunState, Status, Summary, WaitReason};
+pub use vocabulary::*;

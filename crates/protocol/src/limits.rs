@@ -1,0 +1,219 @@
+//! Limits, budgets, usage, and the settings that a session carries in its log.
+
+use serde::{Deserialize, Serialize};
+
+/// Tokens of one or many model calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Input tokens outside the cache.
+    pub input: u64,
+    /// Output tokens, reasoning included.
+    pub output: u64,
+    /// Input tokens read from the provider's cache.
+    pub cache_read: u64,
+    /// Input tokens written to the provider's cache.
+    pub cache_write: u64,
+    /// Output tokens that were reasoning.
+    pub reasoning: u64,
+}
+
+impl Usage {
+    /// All tokens: input, cache and output.
+    #[must_use]
+    pub const fn total(&self) -> u64 {
+        self.input
+            .saturating_add(self.output)
+            .saturating_add(self.cache_read)
+            .saturating_add(self.cache_write)
+    }
+
+    /// The sum, saturating.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+            cache_read: self.cache_read.saturating_add(other.cache_read),
+            cache_write: self.cache_write.saturating_add(other.cache_write),
+            reasoning: self.reasoning.saturating_add(other.reasoning),
+        }
+    }
+}
+
+/// US dollars per million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Price {
+    /// Fresh input.
+    pub input: f64,
+    /// Output.
+    pub output: f64,
+    /// Cache reads.
+    pub cache_read: f64,
+    /// Cache writes.
+    pub cache_write: f64,
+}
+
+impl Price {
+    /// What `usage` costs in US dollars.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "token counts stay far below 2^52")]
+    pub fn cost(&self, usage: &Usage) -> f64 {
+        let sum = self.input * usage.input as f64
+            + self.output * usage.output as f64
+            + self.cache_read * usage.cache_read as f64
+            + self.cache_write * usage.cache_write as f64;
+        sum / 1e6
+    }
+}
+
+/// A hard budget; 0 is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Budget {
+    /// Tokens of all kinds.
+    pub tokens: u64,
+    /// US dollars.
+    pub usd: f64,
+    /// Milliseconds of wall time spent inside turns (waiting for a person does not count).
+    pub time_ms: u64,
+    /// Steps.
+    pub steps: u64,
+}
+
+/// Where things took their time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Latency {
+    /// Milliseconds to the first content.
+    pub first_ms: u64,
+    /// Milliseconds in all.
+    pub total_ms: u64,
+}
+
+/// What happens at the step limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnLimit {
+    /// Ask a person whether to go on (headless sessions stop).
+    Ask,
+    /// End the turn with reason `max_turns`.
+    Stop,
+    /// One last model call without tools that sums up, then end with `max_turns`.
+    Summarize,
+}
+
+/// What a denied tool call does to the turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnDeny {
+    /// The model is told and goes on.
+    Continue,
+    /// The turn ends with reason `denied`.
+    Stop,
+}
+
+/// A named set of loop settings (table in the contract).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Preset {
+    /// Our own defaults.
+    Default,
+    /// Seeds 000 and 001.
+    Clawd,
+    /// Seed 002.
+    Openclaw,
+    /// Seed 003.
+    Etcode,
+    /// Seed 004.
+    React,
+}
+
+/// How tool calls are judged before rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PermissionMode {
+    /// Reads run; writes and commands ask.
+    Default,
+    /// Writes inside the working directory run, too.
+    AcceptEdits,
+    /// Only reads; everything else is denied.
+    Plan,
+    /// Everything runs, except what a deny rule forbids.
+    Yolo,
+}
+
+/// How strongly a command is confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxLevel {
+    /// No kernel sandbox.
+    None,
+    /// Landlock and seccomp.
+    Confined,
+    /// Namespaces on top.
+    Isolated,
+}
+
+/// The loop's settings of one session, fixed in `session.created`, so that folding the log needs no configuration.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LoopLimits {
+    /// -1: up to `turn_cap`; 0: chat disabled; N: at most min(N, `turn_cap`) steps in a turn.
+    pub max_turns: i32,
+    /// The hard cap on steps in a turn (seeds 000/001: 100).
+    pub turn_cap: u32,
+    /// What happens at the cap.
+    pub on_limit: OnLimit,
+    /// Nudges for an announced but unmade tool call.
+    pub intent_retries: u32,
+    /// Read calls that run at the same time.
+    pub max_parallel_tools: u32,
+    /// What a denial does to the turn.
+    pub on_deny: OnDeny,
+    /// Steps in a row in which every call failed, after which the model is told to stop and explain; 0 off.
+    pub failing_steps: u32,
+    /// The same call with the same arguments this often in a row earns a note, once more ends the turn; 0 off.
+    pub repeated_calls: u32,
+    /// The stutter guard of seed 004.
+    pub stutter_guard: bool,
+    /// Nobody watches: limits are never asked about.
+    pub headless: bool,
+    /// Approvals expire after this many milliseconds; absent: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_timeout_ms: Option<u64>,
+    /// With nobody attached who may decide, a call is denied after this many milliseconds; absent: it waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unattended_ms: Option<u64>,
+}
+
+impl Default for LoopLimits {
+    fn default() -> Self {
+        Self {
+            max_turns: -1,
+            turn_cap: 100,
+            on_limit: OnLimit::Ask,
+            intent_retries: 2,
+            max_parallel_tools: 8,
+            on_deny: OnDeny::Continue,
+            failing_steps: 3,
+            repeated_calls: 3,
+            stutter_guard: true,
+            headless: false,
+            ask_timeout_ms: None,
+            unattended_ms: None,
+        }
+    }
+}
+
+impl LoopLimits {
+    /// The steps a turn may take, or `None` when chat is disabled.
+    #[must_use]
+    pub fn step_cap(&self) -> Option<u32> {
+        match u32::try_from(self.max_turns) {
+            Ok(0) => None,
+            Ok(n) => Some(n.min(self.turn_cap)),
+            Err(_) => Some(self.turn_cap),
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Who said something.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Who said something: `user:ana` (a local user), `token:ci`, `node:a1`, or `agentd` itself.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Principal(pub String);
+
+impl Principal {
+    /// agentd's own decisions.
+    #[must_use]
+    pub fn agentd() -> Self {
+        Self("agentd".to_owned())
+    }
+
+    /// A local user by name.
+    #[must_use]
+    pub fn user(name: &str) -> Self {
+        Self(format!("user:{name}"))
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

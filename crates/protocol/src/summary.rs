@@ -1,0 +1,290 @@
+//! What is said of a session without reading its log: the list row, the derived state.
+
+use crate::call::Choice;
+use crate::event::Seq;
+use crate::ids::{ApprovalId, InputId, SessionId, ToolCallId, TurnId};
+use crate::limits::{Budget, PermissionMode, Usage};
+use crate::stamp::Timestamp;
+use crate::vocabulary::{ApprovalKind, Delivery, Labels, Scope, TurnError};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use std::fmt;
+
+/// What a session waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WaitReason {
+    /// A person's approval of a call.
+    Approval,
+    /// A person's answer.
+    Question,
+    /// A person's word on a limit.
+    Limit,
+    /// A child session.
+    Child,
+    /// A permit of the model client or the tool executor.
+    Permit,
+    /// A provider's rate limit.
+    RateLimit,
+    /// Money or quota.
+    Quota,
+    /// A working credential.
+    Credentials,
+    /// Its working directory.
+    Workspace,
+}
+
+/// The derived state of a session. Text form: `running(model)`, `waiting(approval)`, `idle`, ….
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RunState {
+    /// Created, not started.
+    Queued,
+    /// Being started.
+    Starting,
+    /// A model call runs.
+    RunningModel,
+    /// Tool calls run.
+    RunningTool,
+    /// It waits.
+    Waiting(WaitReason),
+    /// It waits for the next attempt of a model call.
+    BackingOff,
+    /// Its context is being compacted.
+    Compacting,
+    /// A person paused it.
+    Paused,
+    /// Nothing to do.
+    Idle,
+    /// Its last turn failed; it takes input.
+    Failed,
+    /// It takes no more input.
+    Closed,
+    /// Its loop crashed too often or its log cannot be read; it needs an explicit resume.
+    Faulted,
+}
+
+const STATES: [(RunState, &str); 20] = [
+    (RunState::Queued, "queued"),
+    (RunState::Starting, "starting"),
+    (RunState::RunningModel, "running(model)"),
+    (RunState::RunningTool, "running(tool)"),
+    (RunState::Waiting(WaitReason::Approval), "waiting(approval)"),
+    (RunState::Waiting(WaitReason::Question), "waiting(question)"),
+    (RunState::Waiting(WaitReason::Limit), "waiting(limit)"),
+    (RunState::Waiting(WaitReason::Child), "waiting(child)"),
+    (RunState::Waiting(WaitReason::Permit), "waiting(permit)"),
+    (RunState::Waiting(WaitReason::RateLimit), "waiting(rate_limit)"),
+    (RunState::Waiting(WaitReason::Quota), "waiting(quota)"),
+    (RunState::Waiting(WaitReason::Credentials), "waiting(credentials)"),
+    (RunState::Waiting(WaitReason::Workspace), "waiting(workspace)"),
+    (RunState::BackingOff, "backing_off"),
+    (RunState::Compacting, "compacting"),
+    (RunState::Paused, "paused"),
+    (RunState::Idle, "idle"),
+    (RunState::Failed, "failed"),
+    (RunState::Closed, "closed"),
+    (RunState::Faulted, "faulted"),
+];
+
+impl RunState {
+    /// The text form.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        STATES
+            .iter()
+            .find(|(state, _)| *state == self)
+            .map_or("unknown", |(_, text)| text)
+    }
+
+    /// The state of this text form.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        STATES
+            .iter()
+            .find(|(_, name)| *name == text)
+            .map(|(state, _)| *state)
+    }
+
+    /// Whether a person must act before it goes on.
+    #[must_use]
+    pub const fn blocked(self) -> bool {
+        matches!(
+            self,
+            Self::Waiting(
+                WaitReason::Approval
+                    | WaitReason::Question
+                    | WaitReason::Limit
+                    | WaitReason::Quota
+                    | WaitReason::Credentials
+                    | WaitReason::Workspace
+            )
+        )
+    }
+
+    /// Whether nothing is going on and nothing will without new input.
+    #[must_use]
+    pub const fn at_rest(self) -> bool {
+        matches!(self, Self::Idle | Self::Failed | Self::Closed | Self::Faulted)
+    }
+}
+
+impl fmt::Display for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for RunState {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for RunState {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| D::Error::custom(format!("unknown state {text:?}")))
+    }
+}
+
+/// A state with its reason and since when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// The derived state.
+    pub state: RunState,
+    /// Why, in words.
+    pub reason: String,
+    /// Since when.
+    pub since: Timestamp,
+    /// Until when, where that is known (back-off, rate limit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// The attempt of the model call, when more than one was needed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+}
+
+/// An approval that waits for an answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenApproval {
+    /// Its id.
+    pub approval: ApprovalId,
+    /// What about.
+    pub kind: ApprovalKind,
+    /// Whose.
+    pub session: SessionId,
+    /// The call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call: Option<ToolCallId>,
+    /// The tool's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// One line.
+    pub title: String,
+    /// What exactly will happen.
+    pub detail: String,
+    /// Possible answers.
+    pub choices: Vec<Choice>,
+    /// Possible scopes of an allow.
+    pub scopes: Vec<Scope>,
+    /// When it was asked.
+    pub asked_at: Timestamp,
+    /// When it expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// The rule that session or always would add.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<String>,
+}
+
+/// An input that waits to join.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueuedInput {
+    /// Its id.
+    pub input: InputId,
+    /// How it will join.
+    pub delivery: Delivery,
+    /// The first 200 characters of its text.
+    pub preview: String,
+    /// When it was accepted.
+    pub at: Timestamp,
+}
+
+/// Everything that a list or a detail page says of a session; folded from its log by the loop, stored beside it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Whose.
+    pub session: SessionId,
+    /// Its title.
+    pub name: String,
+    /// The derived state, its reason, since when.
+    #[serde(flatten)]
+    pub status: Status,
+    /// The model's configured name.
+    pub model: String,
+    /// The permission mode.
+    pub mode: PermissionMode,
+    /// The working directory.
+    pub workdir: String,
+    /// Labels.
+    pub labels: Labels,
+    /// The last seq.
+    pub seq: Seq,
+    /// Steps of all turns.
+    pub steps: u64,
+    /// Tokens of all turns.
+    pub usage: Usage,
+    /// Cost of all turns in US dollars.
+    pub cost_usd: f64,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+    /// The session that created it.
+    #[serde(default)]
+    pub parent: Option<SessionId>,
+    /// The running turn.
+    #[serde(default)]
+    pub turn: Option<TurnId>,
+    /// Open approvals.
+    #[serde(default)]
+    pub open_approvals: Vec<OpenApproval>,
+    /// Inputs that wait.
+    #[serde(default)]
+    pub queue: Vec<QueuedInput>,
+    /// The hard budget.
+    pub budget: Budget,
+    /// The last turn's error.
+    #[serde(default)]
+    pub last_error: Option<TurnError>,
+    /// When a parked session goes on by itself.
+    #[serde(default)]
+    pub wake_at: Option<Timestamp>,
+    /// Work is open that goes on by itself after a restart.
+    #[serde(default)]
+    pub resumable: bool,
+}
+
+/// A configured model as `model.list` shows it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelStatus {
+    /// Its configured name.
+    pub name: String,
+    /// The provider's name.
+    pub provider: String,
+    /// The provider's model id.
+    pub model: String,
+    /// The dialect.
+    pub dialect: String,
+    /// Whether a credential is there.
+    pub usable: bool,
+    /// Why not, or which credential.
+    pub note: String,
+    /// Whether it is the default.
+    pub default: bool,
+    /// Model calls running now at its provider.
+    pub running: u32,
+    /// Model calls waiting for a permit at its provider.
+    pub waiting: u32,
+    /// The provider is told to wait until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_until: Option<Timestamp>,
+}

@@ -1,0 +1,148 @@
+//! The small vocabularies of events: kinds, scopes, decisions, reasons.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Labels of a session: `team=infra`.
+pub type Labels = BTreeMap<String, String>;
+
+/// How an input joins the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Delivery {
+    /// It starts a turn; with a turn running it steers.
+    Start,
+    /// It joins the running turn at its next model call.
+    Steer,
+    /// It starts the next turn.
+    Queue,
+    /// It ends the running turn and starts the next.
+    Interrupt,
+}
+
+/// Why agentd added a note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoteKind {
+    /// The model announced an action and did not take it.
+    IntentNudge,
+    /// A guard spoke.
+    Guard,
+    /// A reminder of the plan.
+    PlanReminder,
+    /// A hook's words.
+    HookContext,
+    /// A limit is near.
+    LimitNotice,
+}
+
+/// What an approval is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalKind {
+    /// A tool call.
+    Tool,
+    /// A plan.
+    Plan,
+    /// A question of the model.
+    Question,
+    /// A limit: go on or stop.
+    Limit,
+}
+
+/// How far an allow reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// This call.
+    #[default]
+    Once,
+    /// This session.
+    Session,
+    /// The fleet, for good.
+    Always,
+}
+
+/// The answer to an approval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Yes.
+    Allow,
+    /// No.
+    Deny,
+    /// An answer to a question.
+    Answer,
+    /// Time ran out.
+    Expired,
+    /// It is no longer needed.
+    Withdrawn,
+}
+
+/// Which limit was hit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitKind {
+    /// Steps.
+    Steps,
+    /// Tokens.
+    Tokens,
+    /// Money.
+    Cost,
+    /// Time.
+    Time,
+    /// Sub-agent depth.
+    Depth,
+}
+
+/// Why a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndReason {
+    /// The model was done.
+    Completed,
+    /// Somebody cancelled it.
+    Cancelled,
+    /// The step limit.
+    MaxTurns,
+    /// `max_turns = 0`.
+    ChatDisabled,
+    /// The output limit cut the answer.
+    Truncated,
+    /// It went in circles.
+    LoopDetected,
+    /// A denied call, with `on_deny = "stop"`.
+    Denied,
+    /// The provider refused.
+    Refused,
+    /// The conversation is too long.
+    ContextOverflow,
+    /// The model failed for good.
+    ModelError,
+    /// A tool failed for good.
+    ToolError,
+    /// A budget is used up.
+    Budget,
+    /// It could not start: a key, a model, a directory is missing.
+    InitializationFailed,
+}
+
+/// What went wrong in a turn.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TurnError {
+    /// A stable word: a failure class, or the end reason.
+    pub class: String,
+    /// What happened and how to fix it.
+    pub message: String,
+}
+
+/// One thing that was in flight when the daemon stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recovered {
+    /// `model_call`, `tool_call`, `approval`.
+    pub what: String,
+    /// Its id.
+    pub id: String,
+    /// How it was closed: `retried`, `interrupted`, `run_again`, `kept`.
+    pub how: String,
+}
