@@ -1,0 +1,37 @@
+//! What the node decides for all its sessions; a session's own settings are in its log.
+
+/// Settings of the core that may change with a restart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Regular expressions of an announced action; matched against the end of the assistant's text.
+    pub intent_patterns: Vec<String>,
+    /// Attempts after the first.
+    pub max_retries: u32,
+    /// The first back-off; doubles.
+    pub base_ms: u64,
+    /// The longest back-off of our own making.
+    pub cap_ms: u64,
+    /// A server's wish longer than this ends the call (until sessions can wait for rate limits elsewhere).
+    pub max_retry_after_ms: u64,
+    /// Judging a step's calls may take this long; then what is unjudged is denied (I7).
+    pub judge_timeout_ms: u64,
+    /// Inputs that may wait.
+    pub max_queue: usize,
+    /// Bytes of partial text that are kept.
+    pub max_partial_bytes: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            intent_patterns: Vec::new(),
+            max_retries: 5,
+            base_ms: 1_000,
+            cap_ms: 30_000,
+            max_retry_after_ms: 3_600_000,
+            judge_timeout_ms: 10_000,
+            max_queue: 16,
+            max_partial_bytes: 262_144,
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! What the core wants done: the closed list of effects.
+
+use crate::input::TimerKey;
+use agentd_protocol::{
+    ApprovalId, CallId, EffectClass, Event, Fault, InputId, Principal, SandboxLevel, Seq, ToolCallId,
+};
+use serde_json::Value;
+
+/// The outcome of one decision. The events are already applied to the agent; the shell appends them in one batch,
+/// replies when they are durable, and carries the effects out in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Step {
+    /// New facts, in order, with their seqs.
+    pub events: Vec<Event>,
+    /// What to do. [`Effect::RunTool`] only after `events` are durable (I4); everything else at once.
+    pub effects: Vec<Effect>,
+    /// The answer to a command: sent after `events` are durable (I1), at once when there are none.
+    pub reply: Option<Result<Reply, Fault>>,
+}
+
+/// Something to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Start an attempt: encode the transcript, spawn a `ModelCall`.
+    StartModel {
+        /// The call.
+        call: CallId,
+        /// From 1.
+        attempt: u32,
+        /// The configured model's name.
+        model: String,
+        /// Without tools: a summary at the limit.
+        tools_off: bool,
+    },
+    /// Kill the attempt's kid.
+    KillModel {
+        /// The call.
+        call: CallId,
+        /// The attempt.
+        attempt: u32,
+    },
+    /// Prepare a call and have it judged; answered by `Input::Judged`.
+    Judge {
+        /// The call.
+        tool_call: ToolCallId,
+        /// The tool's name as the model said it.
+        name: String,
+        /// The arguments.
+        input: Value,
+        /// Rules granted for this session.
+        grants: Vec<String>,
+    },
+    /// Run a call, once this step's events are durable; answered by `Input::ToolEnded`.
+    RunTool {
+        /// The call.
+        tool_call: ToolCallId,
+        /// The tool's name.
+        name: String,
+        /// The arguments.
+        input: Value,
+        /// What it does to the world.
+        effect: EffectClass,
+        /// How it is confined.
+        sandbox: SandboxLevel,
+    },
+    /// Kill a running call's kid (its commands get TERM, 500 ms, KILL).
+    KillTool {
+        /// The call.
+        tool_call: ToolCallId,
+    },
+    /// Set or replace a timer.
+    SetTimer {
+        /// Which.
+        key: TimerKey,
+        /// Handed back when it fires.
+        generation: u64,
+        /// Milliseconds from now.
+        after_ms: u64,
+    },
+    /// Drop a timer.
+    ClearTimer {
+        /// Which.
+        key: TimerKey,
+    },
+    /// Count the attached viewers that may decide; answered by `Input::Deciders`.
+    CountDeciders {
+        /// For which approval.
+        approval: ApprovalId,
+    },
+    /// Add an always-rule to the fleet-wide stream.
+    AddRule {
+        /// The rule: `allow Bash(cargo test)`.
+        rule: String,
+        /// Where it comes from.
+        approval: ApprovalId,
+        /// Who decided.
+        by: Principal,
+    },
+}
+
+/// What a command is answered with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reply {
+    /// The session exists.
+    Created {
+        /// The first input.
+        input: Option<InputId>,
+        /// The log's head.
+        seq: Seq,
+    },
+    /// The input is durable.
+    Sent {
+        /// Its id.
+        input: InputId,
+        /// Where in the log.
+        seq: Seq,
+    },
+    /// Done; the log's head.
+    Done {
+        /// The log's head.
+        seq: Seq,
+    },
+}

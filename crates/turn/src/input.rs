@@ -1,0 +1,260 @@
+//! Everything that can happen to an agent: the closed list of inputs.
+
+use agentd_protocol::{
+    ApprovalId, Block, Budget, CallId, Decision, Delivery, EffectClass, FailureClass, InputId, Labels,
+    Latency, PermissionMode, Principal, SandboxLevel, Scope, SessionCreated, Stamp, StopReason, ToolCallId,
+    ToolOutcome, TurnError, TurnId, Usage, Verdict,
+};
+
+/// What the pure core may know of its surroundings while it decides: time, entropy, models, the transcript's size.
+pub struct Scene<'a> {
+    /// The moment and the entropy of this decision.
+    pub stamp: Stamp,
+    /// What a configured model's name stands for, or why it cannot be used (a missing key).
+    pub models: &'a dyn Fn(&str) -> Result<ModelFacts, TurnError>,
+    /// The estimated tokens of the transcript so far.
+    pub input_tokens_estimate: u64,
+}
+
+impl std::fmt::Debug for Scene<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Scene")
+            .field("stamp", &self.stamp)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What `model.started` says of a model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelFacts {
+    /// The provider's configured name.
+    pub provider: String,
+    /// The provider's model id.
+    pub model: String,
+    /// The credential's name.
+    pub credential: Option<String>,
+}
+
+/// Something happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// A command of a principal; the step has a reply.
+    Command {
+        /// What.
+        command: Command,
+        /// Who.
+        by: Principal,
+    },
+    /// Text of a streaming attempt: kept as the partial answer, watched by the stutter guard.
+    ModelText {
+        /// The call.
+        call: CallId,
+        /// The attempt; a stale one is ignored.
+        attempt: u32,
+        /// The next piece of text.
+        text: String,
+    },
+    /// An attempt answered.
+    ModelAnswered {
+        /// The call.
+        call: CallId,
+        /// The attempt; a stale one is ignored.
+        attempt: u32,
+        /// The answer.
+        answer: ModelAnswer,
+    },
+    /// An attempt failed: an error, a panic (class internal), a kill that we did not order.
+    ModelFailed {
+        /// The call.
+        call: CallId,
+        /// The attempt; a stale one is ignored.
+        attempt: u32,
+        /// What happened.
+        failure: ModelFailure,
+    },
+    /// The gate judged a call, or it could not even be prepared.
+    Judged {
+        /// The call.
+        tool_call: ToolCallId,
+        /// The judgement.
+        judged: Judged,
+    },
+    /// A tool call ended: its result, or what stands for it after a panic or a kill.
+    ToolEnded {
+        /// The call.
+        tool_call: ToolCallId,
+        /// Its one result.
+        outcome: ToolOutcome,
+    },
+    /// Answer to [`crate::Effect::CountDeciders`].
+    Deciders {
+        /// The approval.
+        approval: ApprovalId,
+        /// Attached viewers that may decide.
+        count: u32,
+    },
+    /// A timer fired.
+    Timer {
+        /// Which.
+        key: TimerKey,
+        /// Its generation; an older one is ignored.
+        generation: u64,
+    },
+    /// The log was folded into a new incarnation: close what is dangling, go on with what is open.
+    Recover,
+    /// The daemon drains: start nothing new; what runs may end.
+    Drain,
+}
+
+/// What a principal orders.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Command {
+    /// Create the session, with an optional first input.
+    Create {
+        /// The first event.
+        created: Box<SessionCreated>,
+        /// The first input.
+        first: Option<NewInput>,
+    },
+    /// Add an input.
+    Send(NewInput),
+    /// Take an input back before it joins.
+    CancelInput(InputId),
+    /// End the running turn with reason `cancelled`.
+    CancelTurn {
+        /// Refused with `conflict` when another turn runs.
+        expect: Option<TurnId>,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// Answer an approval.
+    Decide {
+        /// Which.
+        approval: ApprovalId,
+        /// Allow, deny or answer.
+        decision: Decision,
+        /// How far an allow reaches.
+        scope: Scope,
+        /// The answer, or the chosen id.
+        answer: Option<String>,
+        /// Words for the model.
+        message: Option<String>,
+    },
+    /// Start no model call until resumed.
+    Pause {
+        /// Why.
+        reason: String,
+    },
+    /// Go on.
+    Resume {
+        /// Why.
+        reason: String,
+    },
+    /// Take no more input. Refused with `conflict` while a turn runs, unless forced (the turn is cancelled).
+    Close {
+        /// Why.
+        reason: String,
+        /// Also while a turn runs.
+        force: bool,
+    },
+    /// Change settings.
+    Update {
+        /// New title.
+        title: Option<String>,
+        /// New model.
+        model: Option<String>,
+        /// New mode.
+        mode: Option<PermissionMode>,
+        /// New labels.
+        labels: Option<Labels>,
+        /// New budget.
+        budget: Option<Budget>,
+    },
+}
+
+/// An input that a principal sends.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewInput {
+    /// What is said.
+    pub content: Vec<Block>,
+    /// How it joins; default: start, or steer while a turn runs.
+    pub delivery: Option<Delivery>,
+    /// The idempotency key.
+    pub key: Option<String>,
+    /// The model for the turn it starts.
+    pub model: Option<String>,
+}
+
+/// A model's whole answer. Tool-use ids are the provider's; the core replaces them by ours.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelAnswer {
+    /// The content blocks.
+    pub content: Vec<Block>,
+    /// Why it stopped.
+    pub stop_reason: StopReason,
+    /// Tokens.
+    pub usage: Usage,
+    /// US dollars, when the price is known.
+    pub cost_usd: Option<f64>,
+    /// How long it took.
+    pub latency: Latency,
+}
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ModelFailure {
+    /// The class.
+    pub class: FailureClass,
+    /// What the provider said, redacted.
+    pub message: String,
+    /// HTTP status.
+    pub status: Option<u16>,
+    /// The server's wish.
+    pub retry_after_ms: Option<u64>,
+}
+
+/// What came of judging a proposed call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Judged {
+    /// The call is well-formed; the gate spoke.
+    Verdict {
+        /// The verdict.
+        verdict: Verdict,
+        /// How the call would run.
+        plan: CallPlan,
+    },
+    /// Unknown tool or bad arguments: a result for the model, without a verdict.
+    Refused(ToolOutcome),
+}
+
+/// How a well-formed call would run, and how it is shown to people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallPlan {
+    /// One line for people.
+    pub title: String,
+    /// What exactly will happen: the command, the diff.
+    pub detail: String,
+    /// What it does to the world.
+    pub effect: EffectClass,
+    /// Whether it may be run again after a crash.
+    pub idempotent: bool,
+    /// How it is confined.
+    pub sandbox: SandboxLevel,
+    /// The scopes an allow may have.
+    pub scopes: Vec<Scope>,
+    /// The rule that session or always would add.
+    pub grant: Option<String>,
+}
+
+/// What a timer is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TimerKey {
+    /// The next attempt of the model call.
+    Backoff,
+    /// Judging takes too long: what is unjudged is denied.
+    Judging,
+    /// An approval expires.
+    Expiry(ApprovalId),
+    /// Nobody who may decide has come.
+    Unattended(ApprovalId),
+}
