@@ -1,1 +1,33 @@
-//! actor-kit
+//! What every actor shares, and the actors' message enums (ports).
+//!
+//! Here are the pieces that make supervision safe: an answer that always arrives ([`Done`]), a handle that survives its
+//! actor's restart ([`Handle`]), kids with `(work, attempt)` ([`Kids`]), a restart window, a clock. The ports say what each actor
+//! understands; no actor's behaviour is here, so the actors need not import each other.
+//!
+//! Invariants: I6 (every port is answered or says that it is gone; nobody waits for ever), I7 (a lost answer is never an allow).
+
+mod clock;
+mod done;
+mod feed_port;
+mod gate_port;
+mod handle;
+mod kids;
+mod model_port;
+mod restart;
+mod session_port;
+mod store_port;
+mod supervisor_port;
+mod tool_port;
+
+pub use clock::Clock;
+pub use done::Done;
+pub use feed_port::{Attached, FeedFrame, FeedMsg, Published, Viewer, ViewerId};
+pub use gate_port::{GateMsg, JudgeRequest};
+pub use handle::{CallError, Handle, Pointer};
+pub use kids::{Down, Kids};
+pub use model_port::{CallOutcome, CallPermit, ModelMsg, ProviderStatus};
+pub use restart::RestartWindow;
+pub use session_port::{CallEvent, Credit, RunEvent, SessionMsg, Work};
+pub use store_port::{Read, StoreMsg};
+pub use supervisor_port::{Routed, SupervisorMsg, SupervisorStats};
+pub use tool_port::{ToolMsg, ToolPermit};

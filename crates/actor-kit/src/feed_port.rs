@@ -1,0 +1,122 @@
+//! What the feed understands: the fan-out to viewers, after the commit and off its path.
+
+use crate::done::Done;
+use agentd_protocol::{Delta, Seq, SessionId, Status};
+use agentd_store::EncodedEvent;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// The number of a viewer, unique in the node.
+pub type ViewerId = u64;
+
+/// A viewer of one session or of the fleet. Its queue is bounded; a full queue drops deltas and then makes it lag.
+#[derive(Debug)]
+pub struct Viewer {
+    /// Its number.
+    pub id: ViewerId,
+    /// Its bounded queue.
+    pub queue: mpsc::Sender<FeedFrame>,
+    /// It wants deltas.
+    pub deltas: bool,
+    /// It may answer approvals.
+    pub decides: bool,
+}
+
+/// What a viewer gets.
+#[derive(Debug, Clone)]
+pub enum FeedFrame {
+    /// A committed event.
+    Event {
+        /// Whose.
+        session: SessionId,
+        /// The fleet-wide cursor.
+        cursor: u64,
+        /// The event as stored.
+        event: EncodedEvent,
+    },
+    /// A live fragment.
+    Delta {
+        /// Whose.
+        session: SessionId,
+        /// The fragment, shared by all viewers.
+        delta: Arc<Delta>,
+    },
+    /// The viewer was too slow; it must read on from the log and attach anew.
+    Lagged,
+}
+
+/// Committed events of one append.
+#[derive(Debug, Clone)]
+pub struct Published {
+    /// Whose.
+    pub session: SessionId,
+    /// The cursor of the last one.
+    pub cursor: u64,
+    /// The events.
+    pub events: Vec<EncodedEvent>,
+}
+
+/// What an attach starts from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attached {
+    /// The last committed seq that the feed has seen of this session; 0 when it has seen none.
+    pub seq: Seq,
+    /// The last live status.
+    pub status: Option<Status>,
+    /// The text of the running model call so far.
+    pub partial: Option<String>,
+}
+
+/// Messages of the feed.
+#[derive(Debug)]
+pub enum FeedMsg {
+    /// Events were committed.
+    Committed(Vec<Published>),
+    /// A live fragment of a session.
+    Delta {
+        /// Whose.
+        session: SessionId,
+        /// The fragment.
+        delta: Delta,
+    },
+    /// The session went cold: forget its partial text and status.
+    Cold {
+        /// Which.
+        session: SessionId,
+    },
+    /// Follow a session from now on.
+    Attach {
+        /// Which.
+        session: SessionId,
+        /// Who.
+        viewer: Viewer,
+        /// Where it starts.
+        done: Done<Attached>,
+    },
+    /// Stop following.
+    Detach {
+        /// Which session.
+        session: SessionId,
+        /// Who.
+        viewer: ViewerId,
+    },
+    /// Follow all sessions' events from now on (no deltas).
+    Watch {
+        /// Who.
+        viewer: Viewer,
+        /// The cursor of the last event seen.
+        done: Done<u64>,
+    },
+    /// Stop following all sessions.
+    Unwatch {
+        /// Who.
+        viewer: ViewerId,
+    },
+    /// How many viewers of a session may decide.
+    Deciders {
+        /// Which.
+        session: SessionId,
+        /// The number.
+        done: Done<u32>,
+    },
+}

@@ -1,0 +1,84 @@
+//! Kids: the actors that do the long work of a parent.
+
+use ractor::{ActorCell, ActorId, SupervisionEvent};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Why a kid is down without having sent its result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Down {
+    /// It panicked, or its handler returned an error.
+    Failed(String),
+    /// It was killed.
+    Killed(String),
+}
+
+impl fmt::Display for Down {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(why) => write!(f, "failed: {why}"),
+            Self::Killed(why) => write!(f, "killed: {why}"),
+        }
+    }
+}
+
+/// The kids of one parent, by actor id, each with what it works on. A killed kid is forgotten at once, so that its
+/// down-event cannot be mistaken for news.
+#[derive(Debug)]
+pub struct Kids<W>(BTreeMap<ActorId, (W, ActorCell)>);
+
+impl<W> Default for Kids<W> {
+    fn default() -> Self {
+        Self(BTreeMap::new())
+    }
+}
+
+impl<W: Clone + PartialEq> Kids<W> {
+    /// Notes a kid that was spawned linked to the parent.
+    pub fn add(&mut self, kid: ActorCell, work: W) {
+        self.0.insert(kid.get_id(), (work, kid));
+    }
+
+    /// Kills the kid that does this work, if there is one. Its resources go in `Drop`.
+    pub fn kill(&mut self, work: &W) -> bool {
+        let id = self.0.iter().find(|(_, (w, _))| w == work).map(|(id, _)| *id);
+        id.and_then(|id| self.0.remove(&id)).map(|(_, kid)| kid.kill()).is_some()
+    }
+
+    /// Kills all of them.
+    pub fn kill_all(&mut self) {
+        while let Some((_, (_, kid))) = self.0.pop_first() {
+            kid.kill();
+        }
+    }
+
+    /// The kids that live.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Reads a supervision event. `Some` names the work of a kid that went down without a word, and why; the caller must
+    /// re-queue that to itself as a message (supervision overtakes messages: the kid's result may still be in the mailbox).
+    pub fn fell(&mut self, event: SupervisionEvent) -> Option<(W, Down)> {
+        match event {
+            SupervisionEvent::ActorFailed(cell, error) => {
+                self.0.remove(&cell.get_id()).map(|(work, _)| (work, Down::Failed(error.to_string())))
+            }
+            SupervisionEvent::ActorTerminated(cell, _, None) => {
+                // A normal end: the result is in the mailbox. A kid that ends so without a result is caught there, too.
+                self.0.remove(&cell.get_id()).map(|(work, _)| (work, Down::Killed("ended without a result".to_owned())))
+            }
+            SupervisionEvent::ActorTerminated(cell, _, Some(reason)) => {
+                self.0.remove(&cell.get_id()).map(|(work, _)| (work, Down::Killed(reason)))
+            }
+            SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => None,
+        }
+    }
+}

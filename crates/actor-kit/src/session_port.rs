@@ -1,0 +1,145 @@
+//! What a session loop understands. Only the loop supervisor keeps references to loops; kids get theirs in their arguments.
+
+use crate::done::Done;
+use crate::kids::Down;
+use agentd_policy::Judgement;
+use agentd_protocol::{ApprovalId, CallId, Delta, Fault, Principal, ToolCallId, ToolOutcome};
+use agentd_store::{Blob, IdempotencyKey, Outcome};
+use agentd_turn::{Command, ModelAnswer, ModelFailure, Reply, TimerKey};
+use tokio::sync::OwnedSemaphorePermit;
+
+/// What a kid works on; with the attempt it is the generation that every message of a kid carries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    /// One attempt of a model call.
+    Model {
+        /// The call.
+        call: CallId,
+        /// The attempt.
+        attempt: u32,
+    },
+    /// One running tool call.
+    Tool {
+        /// The call.
+        tool_call: ToolCallId,
+        /// Which run of it (an idempotent call can run again after a restart).
+        attempt: u32,
+    },
+}
+
+/// The right to have one delta in the loop's mailbox; dropped when the delta is handled.
+#[derive(Debug)]
+pub struct Credit(pub Option<OwnedSemaphorePermit>);
+
+/// News of a model call.
+#[derive(Debug)]
+pub enum CallEvent {
+    /// It waits for a permit.
+    Waiting,
+    /// It has its permit and talks to the provider.
+    Granted,
+    /// A merged fragment.
+    Delta(Delta, Credit),
+    /// The answer. The last message of the kid.
+    Answered(Box<ModelAnswer>),
+    /// The failure. The last message of the kid.
+    Failed(ModelFailure),
+}
+
+/// News of a tool call.
+#[derive(Debug)]
+pub enum RunEvent {
+    /// It waits for a permit.
+    Waiting,
+    /// It runs.
+    Granted,
+    /// Output so far not shown.
+    Output(Delta, Credit),
+    /// The result. The last message of the kid. The blobs go into the same append.
+    Ended(Box<ToolOutcome>, Vec<Blob>),
+}
+
+/// Messages of a session loop.
+#[derive(Debug)]
+pub enum SessionMsg {
+    /// A principal's command; answered when it is durable.
+    Command {
+        /// What.
+        command: Box<Command>,
+        /// Who.
+        by: Principal,
+        /// The idempotency key to store with it.
+        key: Option<IdempotencyKey>,
+        /// The answer.
+        done: Done<Result<Reply, Fault>>,
+    },
+    /// News of a model call.
+    Model {
+        /// The call.
+        call: CallId,
+        /// The attempt.
+        attempt: u32,
+        /// What.
+        event: CallEvent,
+    },
+    /// News of a tool call.
+    Tool {
+        /// The call.
+        tool_call: ToolCallId,
+        /// Which run.
+        attempt: u32,
+        /// What.
+        event: RunEvent,
+    },
+    /// A kid went down; re-queued by the loop to itself, so it comes after everything the kid sent.
+    Down {
+        /// What it worked on.
+        work: Work,
+        /// Why.
+        why: Down,
+    },
+    /// The gate answered; `None`: there will be no answer, which is a denial.
+    Judged {
+        /// The call.
+        tool_call: ToolCallId,
+        /// The judgement.
+        judgement: Option<Judgement>,
+    },
+    /// The detail of a call that must be asked about.
+    Detailed {
+        /// The call.
+        tool_call: ToolCallId,
+        /// The detail; `None`: it could not be made.
+        detail: Option<String>,
+    },
+    /// How many viewers may decide; `None` counts as nobody.
+    Deciders {
+        /// For which approval.
+        approval: ApprovalId,
+        /// The number.
+        count: Option<u32>,
+    },
+    /// The store answered; `None`: it went down, the outcome is unknown.
+    Stored {
+        /// What came of it.
+        outcome: Option<Outcome>,
+    },
+    /// A timer fired.
+    Timer {
+        /// Which.
+        key: TimerKey,
+        /// Its generation.
+        generation: u64,
+    },
+    /// The append takes too long (private timer).
+    AppendOverdue {
+        /// The number of the append.
+        number: u64,
+    },
+    /// Go on after a fold (private, the first message).
+    Start,
+    /// Report to the supervisor whether this loop may be passivated.
+    Idle,
+    /// The daemon drains.
+    Drain,
+}

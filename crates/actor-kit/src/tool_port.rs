@@ -1,0 +1,70 @@
+//! What the tool executor understands: permits, and the per-session resources of running tools.
+
+use crate::done::Done;
+use agentd_protocol::{EffectClass, SessionId};
+use agentd_tools::{HelperSlot, Prepared};
+use ractor::ActorRef;
+use std::path::PathBuf;
+
+/// The right to run one tool call. Given back when dropped, also by a kill or a panic.
+#[derive(Debug)]
+pub struct ToolPermit {
+    executor: ActorRef<ToolMsg>,
+    session: SessionId,
+    class: EffectClass,
+    /// The session's resident process helper, started at its first command.
+    pub helper: HelperSlot,
+}
+
+impl ToolPermit {
+    /// A permit of this executor; only the executor makes them.
+    #[must_use]
+    pub const fn new(executor: ActorRef<ToolMsg>, session: SessionId, class: EffectClass, helper: HelperSlot) -> Self {
+        Self { executor, session, class, helper }
+    }
+}
+
+impl Drop for ToolPermit {
+    fn drop(&mut self) {
+        let _ = self.executor.cast(ToolMsg::Release { session: self.session, class: self.class });
+    }
+}
+
+/// Messages of the tool executor.
+#[derive(Debug)]
+pub enum ToolMsg {
+    /// Wait for a permit of a class.
+    Acquire {
+        /// Who.
+        session: SessionId,
+        /// Which class.
+        class: EffectClass,
+        /// The session's working directory (its helper starts there).
+        workdir: PathBuf,
+        /// The permit.
+        done: Done<ToolPermit>,
+    },
+    /// A permit came back.
+    Release {
+        /// Whose.
+        session: SessionId,
+        /// Which class.
+        class: EffectClass,
+    },
+    /// Say what exactly a prepared call will do (reads files; runs beside the mailbox).
+    Detail {
+        /// The call.
+        prepared: Box<Prepared>,
+        /// The session's working directory.
+        workdir: PathBuf,
+        /// The text.
+        done: Done<String>,
+    },
+    /// The session has nothing running any more (closed, killed, cold): its helper may go (I5).
+    SessionEnded {
+        /// Which.
+        session: SessionId,
+    },
+    /// Let idle helpers go (private timer).
+    Sweep,
+}
