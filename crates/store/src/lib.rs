@@ -1,1 +1,30 @@
-//! store
+//! The durable log of every session, behind two traits: [`SessionLog`] (what happened) and [`Placement`] (who may
+//! write it).
+//!
+//! Invariants: I1, an [`Outcome::Committed`] is on disk; I2, a log has no gap and no duplicate, and a repeated
+//! `append_id` writes once; I6, one session's bad append costs no other session its own; I9, an append whose
+//! `(epoch, expected head)` is not the present one is refused. Stored lines are never parsed or rewritten here.
+//!
+//! Flow: [`Append`] -> bounded queue -> one writer, one transaction for all that waits -> COMMIT -> [`Outcome`].
+
+mod append;
+mod blob;
+mod clock;
+mod encoded;
+mod error;
+pub mod fault;
+mod log;
+mod open;
+mod read;
+
+
+pub use append::{Append, Blob, Charge, IdempotencyKey, Outcome};
+pub use clock::Clock;
+pub use encoded::EncodedEvent;
+pub use error::StoreError;
+pub use log::{Backend, Claim, Incarnation, Placement, SessionLog};
+pub use open::{Options, open};
+pub use read::{
+    Direction, Filter, Integrity, MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, Page, Range, Row, Snapshot, StoredKey,
+    Watched, WatchedEvent,
+};

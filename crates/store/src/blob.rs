@@ -1,0 +1,97 @@
+//! Content-addressed files for blobs that are too large for a row.
+
+use crate::StoreError;
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Blobs up to this size are rows; larger ones are files.
+pub(crate) const ROW_LIMIT: usize = 256 * 1024;
+
+/// The SHA-256 of the content in lower-case hex.
+pub(crate) fn name_of(bytes: &[u8]) -> String {
+    let mut name = String::with_capacity(64);
+    for byte in Sha256::digest(bytes) {
+        let _ = write!(name, "{byte:02x}");
+    }
+    name
+}
+
+/// Whether this can be the name of a blob, and so a file name.
+pub(crate) fn is_name(name: &str) -> bool {
+    name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// Makes a directory that only we can look into, with its parents.
+pub(crate) fn private_dir(path: &Path) -> Result<(), StoreError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| StoreError::io(path, error))
+}
+
+/// A directory of blobs, one file each, named by content.
+#[derive(Debug)]
+pub(crate) struct BlobFiles {
+    dir: PathBuf,
+    written: AtomicU64,
+}
+
+impl BlobFiles {
+    pub(crate) const fn new(dir: PathBuf) -> Self {
+        Self { dir, written: AtomicU64::new(0) }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.join(name.get(..2).unwrap_or_default()).join(name)
+    }
+
+    /// Writes a file that is whole and on disk when this returns, or not there at all.
+    pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = self.path(name);
+        if path.exists() {
+            return Ok(());
+        }
+        let Some(dir) = path.parent() else { return Ok(()) };
+        private_dir(dir)?;
+        let number = self.written.fetch_add(1, Ordering::Relaxed);
+        let draft = self.dir.join(format!("{name}.{}.{number}.draft", std::process::id()));
+        let done = write_synced(&draft, bytes).and_then(|()| std::fs::rename(&draft, &path));
+        if let Err(error) = done {
+            let _ = std::fs::remove_file(&draft);
+            return Err(StoreError::io(path, error));
+        }
+        for dir in [dir, self.dir.as_path()] {
+            File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| StoreError::io(dir, error))?;
+        }
+        Ok(())
+    }
+
+    /// The content of this name, if there is such a file.
+    pub(crate) fn get(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
+        let path = self.path(name);
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok(Some(bytes.into())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::io(path, error)),
+        }
+    }
+
+    /// Removes a file; none there is as good.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), StoreError> {
+        let path = self.path(name);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(StoreError::io(path, error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}

@@ -1,0 +1,152 @@
+//! What can go wrong in the store, and the fault that a client sees.
+
+use agentd_protocol::{Fault, FaultClass, Seq, SessionId};
+use std::path::PathBuf;
+
+/// A failure of the store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The URL is none that the store knows.
+    #[error("store.url {url:?} is not understood")]
+    BadUrl {
+        /// What was given.
+        url: String,
+    },
+    /// The URL is right, but this build has no such backend.
+    #[error("the store backend {scheme:?} is not in this build")]
+    NotInBuild {
+        /// The scheme of the URL.
+        scheme: String,
+    },
+    /// Another daemon has the store open.
+    #[error("the store at {} is in use by process {}", path.display(), pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string()))]
+    InUse {
+        /// The lock file.
+        path: PathBuf,
+        /// Who holds it, as far as known.
+        pid: Option<u32>,
+    },
+    /// The store was written by a newer agentd.
+    #[error("the store has schema version {found}, this build knows up to {known}")]
+    NewerVersion {
+        /// The version of the store.
+        found: i64,
+        /// The newest version that this build knows.
+        known: i64,
+    },
+    /// The file is a database of something else.
+    #[error("{} is not a store of agentd", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is no such session, or it was deleted.
+    #[error("no session {0}")]
+    NotFound(SessionId),
+    /// The node's registration is no longer the current one.
+    #[error("this node is no longer registered")]
+    NodeLost,
+    /// The disk, or the store's size limit, is full.
+    #[error("the store is full")]
+    Full,
+    /// The queue or the readers did not take the request in time; nothing was done.
+    #[error("the store is busy: {0}")]
+    Busy(&'static str),
+    /// The answer did not come in time; the change may have happened.
+    #[error("the store did not answer in time")]
+    Unknown,
+    /// The store stopped after an earlier failure or was closed.
+    #[error("the store has stopped: {0}")]
+    Stopped(String),
+    /// The database reported an error.
+    #[error("database: {0}")]
+    Database(#[from] rusqlite::Error),
+    /// A file or directory could not be used.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A value could not be written as JSON or read back.
+    #[error("json: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A line of an import is not acceptable.
+    #[error("line {line}: {reason}")]
+    BadImport {
+        /// Counted from 1; also the expected seq.
+        line: Seq,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The specification of the fault points is wrong.
+    #[error("fault points: {0}")]
+    BadFaultPoint(String),
+}
+
+impl StoreError {
+    /// The same error about a file.
+    pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Self::Io { path: path.into(), source }
+    }
+
+    const fn class(&self) -> FaultClass {
+        match self {
+            Self::BadUrl { .. } | Self::NotInBuild { .. } | Self::BadImport { .. } | Self::BadFaultPoint(_) => {
+                FaultClass::Invalid
+            }
+            Self::InUse { .. } | Self::Stopped(_) | Self::NodeLost => FaultClass::Unavailable,
+            Self::NewerVersion { .. } => FaultClass::Version,
+            Self::NotFound(_) => FaultClass::NotFound,
+            Self::Busy(_) => FaultClass::Busy,
+            Self::Unknown => FaultClass::Timeout,
+            Self::Full | Self::Foreign { .. } | Self::Database(_) | Self::Io { .. } | Self::Json(_) => {
+                FaultClass::Storage
+            }
+        }
+    }
+
+    const fn code(&self) -> &'static str {
+        match self {
+            Self::BadUrl { .. } => "store_url",
+            Self::NotInBuild { .. } => "store_not_in_build",
+            Self::InUse { .. } => "store_in_use",
+            Self::NewerVersion { .. } => "store_newer",
+            Self::Foreign { .. } => "store_foreign",
+            Self::NotFound(_) => "unknown_session",
+            Self::NodeLost => "node_lost",
+            Self::Full => "store_full",
+            Self::Busy(_) => "store_busy",
+            Self::Unknown => "store_timeout",
+            Self::Stopped(_) => "store_stopped",
+            Self::Database(_) => "store_database",
+            Self::Io { .. } => "store_io",
+            Self::Json(_) => "store_json",
+            Self::BadImport { .. } => "bad_import",
+            Self::BadFaultPoint(_) => "bad_fault_point",
+        }
+    }
+
+    fn advice(&self) -> Option<&'static str> {
+        match self {
+            Self::BadUrl { .. } => Some("use sqlite:PATH or memory:"),
+            Self::NotInBuild { .. } => Some("use sqlite:PATH, or a build that has this backend"),
+            Self::InUse { .. } => Some("stop the other agentd, or give this one another --data-dir"),
+            Self::NewerVersion { .. } => Some("start the newer agentd, or use another --data-dir"),
+            Self::Foreign { .. } => Some("set store.url to a file of its own"),
+            Self::Full => Some("free disk space; the store tries again by itself"),
+            _ => None,
+        }
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        let fault = Self::new(error.class(), error.code(), error.to_string());
+        match error.advice() {
+            Some(hint) => fault.hint(hint),
+            None => fault,
+        }
+    }
+}

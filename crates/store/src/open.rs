@@ -1,0 +1,42 @@
+//! From a URL to a backend.
+
+use crate::{Backend, Clock, StoreError};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a backend is opened.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where time comes from.
+    pub clock: Clock,
+    /// Connections that read at the same time.
+    pub readers: usize,
+    /// How long an append or another change may wait for room and for its answer.
+    pub write_timeout: Duration,
+    /// How long a read may wait for a free connection.
+    pub read_timeout: Duration,
+    /// The largest size of the database file; 0: as much as the disk has.
+    pub max_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            clock: Clock::system(),
+            readers: 3,
+            write_timeout: Duration::from_secs(30),
+            read_timeout: Duration::from_secs(30),
+            max_bytes: 0,
+        }
+    }
+}
+
+/// Opens `sqlite:PATH` (relative to the data directory) or `memory:`.
+///
+/// # Errors
+/// The URL is not understood, the store is in use, was written by a newer agentd, or cannot be opened.
+pub fn open(url: &str, data_dir: &Path, options: Options) -> Result<Arc<dyn Backend>, StoreError> {
+    let _ = (data_dir, options);
+    Err(StoreError::BadUrl { url: url.to_owned() })
+}
