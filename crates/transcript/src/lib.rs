@@ -1,1 +1,16 @@
-//! transcript
+//! Folds a session's log into the conversation that a model is sent.
+//!
+//! Pure and incremental: the work for one event does not depend on how much came before, and a sealed message never
+//! changes, so a request's bytes share a stable prefix with the request before it.
+//!
+//! Invariants held here: the conversation never contains a tool call without an answer in the next user message (I3);
+//! a call whose outcome the log does not have is answered as interrupted, never left open.
+//!
+//! Flow: `Event` -> [`Transcript::apply`] -> sealed messages, read by [`Transcript::messages`] at each model call.
+
+mod estimate;
+mod step;
+mod transcript;
+
+pub use estimate::estimate_tokens;
+pub use transcript::Transcript;

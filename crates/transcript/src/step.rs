@@ -1,0 +1,83 @@
+//! The tool calls of the last answer, and the results that came so far.
+
+use agentd_protocol::{Block, ToolCallId, ToolFinished, ToolStatus};
+
+/// What the model reads when the log has no result for a call.
+const NO_RESULT: &str =
+    "The call was interrupted before it gave a result. Its outcome is unknown; check before repeating it.";
+
+/// One requested call.
+#[derive(Debug, Clone, PartialEq)]
+struct Call {
+    id: String,
+    index: u32,
+    result: Option<Block>,
+}
+
+/// The calls of one answer, until the next request joins their results.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct StepCalls {
+    calls: Vec<Call>,
+}
+
+impl StepCalls {
+    /// The calls that an answer asks for, in its order.
+    pub(crate) fn of(content: &[Block]) -> Self {
+        let ids = content.iter().filter_map(|block| match block {
+            Block::ToolUse { id, .. } => Some(id.clone()),
+            Block::Text { .. }
+            | Block::Image { .. }
+            | Block::Thinking { .. }
+            | Block::ToolResult { .. }
+            | Block::Unknown => None,
+        });
+        let calls = ids.zip(0..).map(|(id, index)| Call {
+            id,
+            index,
+            result: None,
+        });
+        Self {
+            calls: calls.collect(),
+        }
+    }
+
+    /// The log's own order of a call wins over its place in the answer.
+    pub(crate) fn place(&mut self, tool_call: ToolCallId, index: u32) {
+        if let Some(call) = self.find(tool_call) {
+            call.index = index;
+        }
+    }
+
+    /// Keeps the first result of a call; says whether it was one of ours and new.
+    pub(crate) fn finish(&mut self, finished: &ToolFinished) -> Option<&Block> {
+        let call = self.find(finished.tool_call)?;
+        if call.result.is_some() {
+            return None;
+        }
+        let result = Block::ToolResult {
+            tool_use_id: call.id.clone(),
+            content: finished.outcome.llm_text.clone(),
+            is_error: finished.outcome.status != ToolStatus::Ok,
+        };
+        Some(call.result.insert(result))
+    }
+
+    /// One result for each call, in the order of the calls; a missing one is made up as interrupted (I3).
+    pub(crate) fn seal(self) -> Vec<Block> {
+        let mut calls = self.calls;
+        calls.sort_by_key(|call| call.index);
+        let answer = |call: Call| {
+            call.result.unwrap_or(Block::ToolResult {
+                tool_use_id: call.id,
+                content: NO_RESULT.to_owned(),
+                is_error: true,
+            })
+        };
+        calls.into_iter().map(answer).collect()
+    }
+
+    fn find(&mut self, tool_call: ToolCallId) -> Option<&mut Call> {
+        let id = tool_call.to_string();
+        self.calls.iter_mut().find(|call| call.id == id)
+    }
+}

@@ -1,0 +1,145 @@
+//! The fold itself.
+
+use crate::estimate;
+use crate::step::StepCalls;
+use agentd_protocol::{
+    Block, Event, EventBody, FailureClass, InputId, Message, ModelFailed, ModelFinished, ModelStarted, Role,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The conversation of one session so far.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Transcript {
+    messages: Vec<Arc<Message>>,
+    generation: u64,
+    /// Accepted inputs that have not joined yet.
+    inputs: BTreeMap<InputId, Vec<Block>>,
+    /// Notes that join at the next request.
+    notes: Vec<Block>,
+    step: StepCalls,
+    tokens: u64,
+}
+
+impl Transcript {
+    /// An empty conversation.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Folds one event in. Events must come in the log's order.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "most events say nothing to the model"
+    )]
+    pub fn apply(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::InputAccepted(accepted) => {
+                self.inputs.insert(accepted.input, accepted.content.clone());
+            }
+            EventBody::InputCancelled(cancelled) => {
+                self.inputs.remove(&cancelled.input);
+            }
+            EventBody::NoteInjected(note) => {
+                let block = Block::text(note.text.clone());
+                self.count(std::slice::from_ref(&block));
+                self.notes.push(block);
+            }
+            EventBody::ModelStarted(started) => self.join(started),
+            EventBody::ModelFinished(finished) => self.answer(finished),
+            EventBody::ModelFailed(failed) => self.keep_partial(failed),
+            EventBody::ToolProposed(proposed) => self.step.place(proposed.tool_call, proposed.index),
+            EventBody::ToolFinished(finished) => {
+                let tokens = self
+                    .step
+                    .finish(finished)
+                    .map_or(0, |block| estimate::of_blocks(std::slice::from_ref(block)));
+                self.tokens = self.tokens.saturating_add(tokens);
+            }
+            _ => {}
+        }
+    }
+
+    /// The sealed messages. It only grows, and what is in it never changes while [`Self::generation`] stays.
+    #[must_use]
+    pub fn messages(&self) -> &[Arc<Message>] {
+        &self.messages
+    }
+
+    /// Changes only when an already sealed message had to change; whatever was encoded before is then void.
+    #[must_use]
+    pub const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// About how many tokens the conversation has, with what will join at the next request, but without inputs that
+    /// only wait. After an answer the provider's own count is the base, so the system prompt and tools are in it.
+    #[must_use]
+    pub const fn estimate_tokens(&self) -> u64 {
+        self.tokens
+    }
+
+    /// Seals what the next request adds: results in the order of their calls, then notes, then inputs.
+    fn join(&mut self, started: &ModelStarted) {
+        let mut content = std::mem::take(&mut self.step).seal();
+        content.append(&mut self.notes);
+        for input in &started.inputs {
+            let Some(blocks) = self.inputs.remove(input) else {
+                continue;
+            };
+            self.count(&blocks);
+            content.extend(blocks);
+        }
+        self.push(Role::User, content);
+    }
+
+    fn answer(&mut self, finished: &ModelFinished) {
+        let usage = &finished.usage;
+        let prompt = usage
+            .input
+            .saturating_add(usage.cache_read)
+            .saturating_add(usage.cache_write);
+        if prompt > 0 {
+            self.tokens = prompt.saturating_add(usage.output);
+        } else {
+            self.count(&finished.content);
+        }
+        self.step = StepCalls::of(&finished.content);
+        self.push(Role::Assistant, finished.content.clone());
+    }
+
+    /// A cancelled answer stays as far as people saw it; other failures leave nothing.
+    fn keep_partial(&mut self, failed: &ModelFailed) {
+        let (FailureClass::Cancelled, Some(text)) = (failed.class, &failed.partial) else {
+            return;
+        };
+        let content = vec![Block::text(text.clone())];
+        self.count(&content);
+        self.push(Role::Assistant, content);
+    }
+
+    fn push(&mut self, role: Role, content: Vec<Block>) {
+        if content.iter().any(says_something) {
+            self.messages.push(Arc::new(Message { role, content }));
+        }
+    }
+
+    fn count(&mut self, blocks: &[Block]) {
+        self.tokens = self.tokens.saturating_add(estimate::of_blocks(blocks));
+    }
+}
+
+/// White space alone is no message: some providers refuse it.
+fn says_something(block: &Block) -> bool {
+    match block {
+        Block::Text { text } => !text.trim().is_empty(),
+        Block::Image { .. } | Block::Thinking { .. } | Block::ToolUse { .. } | Block::ToolResult { .. } => {
+            true
+        }
+        Block::Unknown => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
