@@ -1,3 +1,55 @@
-//! xtask
+//! Development tasks. `cargo xtask tidy` checks the house rules that no compiler checks.
 
-fn main() {}
+mod tidy;
+
+use anyhow::{Context as _, Result};
+use clap::{Parser, Subcommand};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+#[derive(Parser)]
+#[command(about = "Development tasks of agentd")]
+struct Args {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Checks the house rules: layers, sizes, names, invariants named by tests, documented keys, paths in ARCHITECTURE.md
+    Tidy,
+}
+
+fn main() -> Result<ExitCode> {
+    let root = workspace_root()?;
+    match Args::parse().task {
+        Task::Tidy => {
+            let findings = tidy::check(&root)?;
+            let mut out = std::io::stdout().lock();
+            for finding in &findings {
+                writeln!(out, "tidy: {finding}")?;
+            }
+            writeln!(
+                out,
+                "tidy: {} rules, {} findings",
+                tidy::RULES.len(),
+                findings.len()
+            )?;
+            Ok(if findings.is_empty() {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::FAILURE
+            })
+        }
+    }
+}
+
+fn workspace_root() -> Result<PathBuf> {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    Ok(manifest
+        .ancestors()
+        .nth(2)
+        .context("xtask lives two levels below the workspace root")?
+        .to_path_buf())
+}

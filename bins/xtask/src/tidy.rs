@@ -1,0 +1,51 @@
+//! The house rules. Each rule is a function from the tree to findings; a finding names the file and how to mend it.
+
+mod documents;
+mod layers;
+mod sources;
+mod tree;
+
+use anyhow::Result;
+use std::path::Path;
+use tree::Tree;
+
+type Rule = fn(&Tree) -> Result<Vec<String>>;
+
+/// Every rule by name.
+pub(crate) const RULES: [(&str, Rule); 9] = [
+    (
+        "a crate depends only on strictly lower layers",
+        layers::strictly_downwards,
+    ),
+    (
+        "a crate is named after its folder and says what it is",
+        layers::named_and_described,
+    ),
+    ("a file fits on a few screens", sources::file_sizes),
+    ("lib.rs holds docs, modules and re-exports", sources::lib_files),
+    ("names say what a thing is", sources::names),
+    ("a test neither sleeps nor is ignored", sources::honest_tests),
+    ("every invariant is named by a test", sources::invariants),
+    ("every configuration key is documented", documents::config_keys),
+    (
+        "every path in ARCHITECTURE.md exists",
+        documents::architecture_paths,
+    ),
+];
+
+/// Applies every rule.
+pub(crate) fn check(root: &Path) -> Result<Vec<String>> {
+    let tree = Tree::read(root)?;
+    let mut findings = Vec::new();
+    for (name, rule) in RULES {
+        findings.extend(
+            rule(&tree)?
+                .into_iter()
+                .map(|finding| format!("{finding} ({name})")),
+        );
+    }
+    Ok(findings)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,132 @@
+//! Rules about source files.
+
+use super::tree::{Source, Tree};
+use anyhow::Result;
+use regex::Regex;
+
+/// A file without its tests may have this many lines.
+const MAX_LINES: usize = 400;
+
+/// Words that say nothing about a thing.
+const EMPTY_WORDS: [&str; 7] = ["manager", "handler", "util", "helper", "common", "data", "info"];
+
+pub(crate) fn file_sizes(tree: &Tree) -> Result<Vec<String>> {
+    let long = |source: &Source| {
+        let lines = source.without_tests().lines().count();
+        (!source.is_test() && lines > MAX_LINES)
+            .then(|| format!("{}: {lines} lines, at most {MAX_LINES}: split it", source.path))
+    };
+    Ok(tree.sources.iter().filter_map(long).collect())
+}
+
+pub(crate) fn lib_files(tree: &Tree) -> Result<Vec<String>> {
+    let allowed = Regex::new(
+        r"^\s*(//.*|#!?\[.*|pub use .*|(pub(\(crate\))? )?mod \w+;|use .*|[\w:]+,|([\w:]+(, )?)+,?|\};?|#\[cfg.*|.*::\{|.*\};)?\s*$",
+    )?;
+    let mut findings = Vec::new();
+    for source in tree
+        .sources
+        .iter()
+        .filter(|s| s.path.starts_with("crates/") && s.path.ends_with("src/lib.rs"))
+    {
+        if !source.text.starts_with("//!") {
+            findings.push(format!("{}: starts without crate docs", source.path));
+        }
+        if let Some(line) = source
+            .without_tests()
+            .lines()
+            .find(|line| !allowed.is_match(line))
+        {
+            findings.push(format!(
+                "{}: `{}` belongs into a module",
+                source.path,
+                line.trim()
+            ));
+        }
+    }
+    Ok(findings)
+}
+
+pub(crate) fn names(tree: &Tree) -> Result<Vec<String>> {
+    let types = Regex::new(r"(?m)^\s*(?:pub(?:\([a-z]+\))? )?(?:struct|enum|trait|type) (\w+)")?;
+    let mut findings = Vec::new();
+    for source in &tree.sources {
+        let stem = source
+            .path
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches(".rs");
+        if stem == "mod" {
+            findings.push(format!(
+                "{}: use NAME.rs beside the folder instead of mod.rs",
+                source.path
+            ));
+        }
+        if stem
+            .split('_')
+            .any(|word| EMPTY_WORDS.contains(&word.trim_end_matches('s')))
+        {
+            findings.push(format!("{}: a file's name should say what is in it", source.path));
+        }
+        for name in types
+            .captures_iter(source.without_tests())
+            .filter_map(|c| c.get(1))
+        {
+            if words(name.as_str())
+                .iter()
+                .any(|word| EMPTY_WORDS.contains(&word.trim_end_matches('s')))
+            {
+                findings.push(format!(
+                    "{}: the type {} should say what it is",
+                    source.path,
+                    name.as_str()
+                ));
+            }
+        }
+    }
+    Ok(findings)
+}
+
+/// The words of a CamelCase name, in lower case.
+pub(crate) fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for c in name.chars() {
+        match words.last_mut() {
+            Some(word) if !c.is_uppercase() => word.push(c),
+            _ => words.push(c.to_lowercase().to_string()),
+        }
+    }
+    words
+}
+
+pub(crate) fn honest_tests(tree: &Tree) -> Result<Vec<String>> {
+    let ignored = Regex::new(r"#\[ignore\b")?;
+    let sleeps = Regex::new(r"\b(thread|time)::sleep\(")?;
+    let mut findings = Vec::new();
+    for source in &tree.sources {
+        if ignored.is_match(&source.text) {
+            findings.push(format!("{}: an ignored test proves nothing", source.path));
+        }
+        if sleeps.is_match(source.only_tests()) {
+            findings.push(format!(
+                "{}: a test waits for an event, not for time",
+                source.path
+            ));
+        }
+    }
+    Ok(findings)
+}
+
+pub(crate) fn invariants(tree: &Tree) -> Result<Vec<String>> {
+    let named = |id: u8| {
+        let needle = format!("fn i{id}_");
+        tree.sources
+            .iter()
+            .any(|source| source.only_tests().contains(&needle))
+    };
+    Ok((1..=9)
+        .filter(|id| !named(*id))
+        .map(|id| format!("I{id}: no test is called i{id}_…"))
+        .collect())
+}

@@ -1,0 +1,123 @@
+use super::documents::undocumented;
+use super::layers::{Member, upward};
+use super::sources::{file_sizes, honest_tests, invariants, lib_files, names, words};
+use super::tree::{Source, Tree};
+
+fn tree(files: &[(&str, &str)]) -> Tree {
+    let sources = files.iter().map(|(path, text)| Source {
+        path: (*path).to_owned(),
+        text: (*text).to_owned(),
+    });
+    Tree {
+        sources: sources.collect(),
+        ..Tree::default()
+    }
+}
+
+fn member(name: &str, layer: u64, dependencies: &[(&str, bool)]) -> Member {
+    Member {
+        name: name.to_owned(),
+        folder: name.to_owned(),
+        layer: Some(layer),
+        description: String::new(),
+        dependencies: dependencies
+            .iter()
+            .map(|(d, dev)| ((*d).to_owned(), *dev))
+            .collect(),
+    }
+}
+
+#[test]
+fn a_planted_upward_dependency_is_found() {
+    let members = [
+        member("low", 1, &[("high", false)]),
+        member("high", 2, &[("low", false)]),
+        member("same", 2, &[("high", true)]),
+    ];
+    assert_eq!(upward(&members), ["low (layer 1) depends on high (layer 2)"]);
+}
+
+#[test]
+fn a_long_file_is_found_but_its_tests_do_not_count() {
+    let long = "x\n".repeat(401);
+    let tested = format!(
+        "{}\n#[cfg(test)]\nmod tests {{}}\n{}",
+        "x\n".repeat(300),
+        "x\n".repeat(300)
+    );
+    let found = file_sizes(&tree(&[
+        ("crates/a/src/a.rs", &long),
+        ("crates/a/src/b.rs", &tested),
+        ("crates/a/src/tests.rs", &long),
+    ]));
+    assert_eq!(
+        found.unwrap(),
+        ["crates/a/src/a.rs: 401 lines, at most 400: split it"]
+    );
+}
+
+#[test]
+fn logic_in_lib_rs_is_found() {
+    let good = "//! Docs.\n\nmod a;\n\npub use a::{B, C};\npub use d::{\n    E, F, G,\n    H,\n};\n\n#[cfg(test)]\nmod tests;\n";
+    assert_eq!(
+        lib_files(&tree(&[("crates/a/src/lib.rs", good)])).unwrap(),
+        Vec::<String>::new()
+    );
+    let bad = "//! Docs.\n\npub fn run() {}\n";
+    assert_eq!(
+        lib_files(&tree(&[("crates/a/src/lib.rs", bad)])).unwrap().len(),
+        1
+    );
+}
+
+#[test]
+fn empty_names_are_found() {
+    assert_eq!(words("ToolFinished"), ["tool", "finished"]);
+    let found = names(&tree(&[(
+        "crates/a/src/file_utils.rs",
+        "struct Good;\npub struct TaskManager;\n",
+    )]))
+    .unwrap();
+    assert_eq!(found.len(), 2);
+    assert_eq!(
+        names(&tree(&[("crates/a/src/database.rs", "enum Database {}\n")])).unwrap(),
+        Vec::<String>::new()
+    );
+}
+
+#[test]
+fn dishonest_tests_are_found() {
+    let ignored = format!("#[test]\n#[{}]\nfn x() {{}}\n", "ignore");
+    let sleeping = format!(
+        "fn x() {{}}\n\n#[cfg(test)]\nmod tests {{ fn y() {{ std::thread::{}(d); }} }}\n",
+        "sleep"
+    );
+    assert_eq!(
+        honest_tests(&tree(&[
+            ("tests/src/a.rs", &ignored),
+            ("crates/a/src/a.rs", &sleeping)
+        ]))
+        .unwrap()
+        .len(),
+        2
+    );
+}
+
+#[test]
+fn an_invariant_without_a_test_is_found() {
+    let nine: String = (1..=8)
+        .map(|id| format!("#[test]\nfn i{id}_holds() {{}}\n"))
+        .collect();
+    assert_eq!(
+        invariants(&tree(&[("tests/src/a.rs", &nine)])).unwrap(),
+        ["I9: no test is called i9_…"]
+    );
+}
+
+#[test]
+fn an_undocumented_key_is_found() {
+    assert_eq!(
+        undocumented("# Words.\na = 1\nb = 2\nc = 3 # Words.\n\n[s]\nd = 4\n"),
+        ["b", "d"]
+    );
+}
