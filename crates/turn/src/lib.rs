@@ -4,12 +4,22 @@
 //! I7 (what cannot be judged is denied). Live state and recovery are one code path: `Durable` changes only in `apply`.
 //! Flow: `Agent::step(Input, Scene)` -> `decide` -> events, each applied -> `Step { events, effects, reply }`.
 
+mod agent;
 mod config;
+mod durable;
 mod effect;
+mod error;
+mod guards;
 mod input;
+mod open_call;
 
+pub use agent::Agent;
 pub use config::Config;
+pub use durable::{Attempt, Durable, LastTurn, Mark, Phase, Totals, Turn, Waiting};
 pub use effect::{Effect, Reply, Step};
+pub use error::FoldError;
+pub use guards::Guards;
 pub use input::{
     CallPlan, Command, Input, Judged, ModelAnswer, ModelFacts, ModelFailure, NewInput, Scene, TimerKey,
 };
+pub use open_call::{OpenCall, Stage, Started};

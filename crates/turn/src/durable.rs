@@ -1,0 +1,258 @@
+//! What the log says of a session, folded. Changes only in `apply`; holds counts and ids, not the conversation.
+
+use crate::open_call::OpenCall;
+use agentd_protocol::{
+    ApprovalId, Budget, CallId, EndReason, FailureClass, InputId, OpenApproval, QueuedInput, Seq,
+    SessionCreated, SessionId, StopReason, Timestamp, ToolCallId, TurnError, TurnId, Usage,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// Decided approvals that are remembered, so that a late answer is told `conflict` and not `not found`.
+pub(crate) const REMEMBERED_APPROVALS: usize = 256;
+
+/// Bytes of the last text of a turn that are kept for `turn.finished`.
+pub(crate) const MAX_TEXT_BYTES: usize = 65_536;
+
+/// A session's state as its log tells it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Durable {
+    /// Whose log.
+    pub session: SessionId,
+    /// The last seq; 0 before the first event.
+    pub head: Seq,
+    /// `session.created` as updated since; `None` before it.
+    pub settings: Option<SessionCreated>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When the last event was decided.
+    pub updated_at: Timestamp,
+    /// Paused since when and why.
+    pub paused: Option<Mark>,
+    /// Closed since when and why.
+    pub closed: Option<Mark>,
+    /// Accepted inputs that have not joined the conversation.
+    pub inbox: Vec<Waiting>,
+    /// The running turn.
+    pub turn: Option<Turn>,
+    /// Approvals that wait for an answer.
+    pub approvals: Vec<OpenApproval>,
+    /// The last decided approvals.
+    pub decided: VecDeque<ApprovalId>,
+    /// Rules that a person granted for this session.
+    pub grants: Vec<String>,
+    /// Sums over all turns.
+    pub totals: Totals,
+    /// How the last turn ended.
+    pub last: Option<LastTurn>,
+    /// The model was told that a budget nears its end.
+    pub budget_warned: bool,
+}
+
+/// Since when, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark {
+    /// Since when.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: String,
+}
+
+/// An input that waits to join.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// How it is listed.
+    #[serde(flatten)]
+    pub queued: QueuedInput,
+    /// The model for the turn it starts.
+    pub model: Option<String>,
+    /// A turn began with it; when that turn could not call a model, it joins the next call and starts no turn again.
+    pub taken: bool,
+}
+
+/// Sums over all turns.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Totals {
+    /// Steps.
+    pub steps: u64,
+    /// Tool calls.
+    pub tool_calls: u64,
+    /// Tokens.
+    pub usage: Usage,
+    /// US dollars.
+    pub cost_usd: f64,
+    /// Milliseconds inside turns, without the waiting for people and pauses.
+    pub time_ms: u64,
+}
+
+/// How the last turn ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastTurn {
+    /// When.
+    pub at: Timestamp,
+    /// Why.
+    pub reason: EndReason,
+    /// What went wrong.
+    pub error: Option<TurnError>,
+}
+
+/// The running turn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Turn {
+    /// Its id.
+    pub id: TurnId,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// The model that its starting input asked for.
+    pub model: Option<String>,
+    /// Steps taken.
+    pub steps: u32,
+    /// Steps at the last "go on" of a person; the cap counts from here.
+    pub steps_granted: u32,
+    /// Tool calls made.
+    pub tool_calls: u32,
+    /// Tokens.
+    pub usage: Usage,
+    /// US dollars.
+    pub cost_usd: f64,
+    /// The model's last text, at most 64 KiB of it.
+    pub text: String,
+    /// What it is doing.
+    pub phase: Phase,
+    /// The calls of the current step, in the model's order.
+    pub calls: Vec<OpenCall>,
+    /// A call was denied, and denials stop the turn.
+    pub denied: bool,
+    /// The step cap is reached and the model was told to sum up without tools.
+    pub summarizing: bool,
+    /// A person said stop at the step cap.
+    pub stopped_at_limit: bool,
+    /// What the guards count.
+    pub guards: crate::guards::Guards,
+}
+
+/// What a turn is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// The next thing is a model call.
+    Ready,
+    /// An attempt was started and has not ended.
+    Streaming(Attempt),
+    /// The next attempt starts then.
+    BackingOff {
+        /// The attempt that failed.
+        last: Attempt,
+        /// When it failed.
+        failed_at: Timestamp,
+        /// When the next one starts.
+        retry_at: Timestamp,
+        /// Why it failed.
+        class: FailureClass,
+        /// What the provider said.
+        message: String,
+    },
+    /// The model call failed for good; the turn ends.
+    GaveUp {
+        /// The class.
+        class: FailureClass,
+        /// What the provider said.
+        message: String,
+    },
+    /// The step's calls are open.
+    Calling {
+        /// Why the model stopped.
+        stop: StopReason,
+    },
+    /// The model answered and no call is open: the turn goes on or ends.
+    Answered {
+        /// Why the model stopped.
+        stop: StopReason,
+        /// It had asked for tools, and each has its result.
+        called: bool,
+    },
+    /// A person is asked whether to go on.
+    AtLimit(ApprovalId),
+}
+
+/// One attempt of a model call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The logical call.
+    pub call: CallId,
+    /// From 1.
+    pub attempt: u32,
+    /// The step of the turn.
+    pub step: u32,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// Without tools.
+    pub tools_off: bool,
+    /// Failed attempts of this call.
+    pub failures: u32,
+    /// How many of them were our own bugs.
+    pub internal: u32,
+    /// How many of them stuttered.
+    pub stutters: u32,
+}
+
+impl Durable {
+    /// Before the first event.
+    #[must_use]
+    pub fn new(session: SessionId) -> Self {
+        Self {
+            session,
+            head: 0,
+            settings: None,
+            created_at: Timestamp::default(),
+            updated_at: Timestamp::default(),
+            paused: None,
+            closed: None,
+            inbox: Vec::new(),
+            turn: None,
+            approvals: Vec::new(),
+            decided: VecDeque::new(),
+            grants: Vec::new(),
+            totals: Totals::default(),
+            last: None,
+            budget_warned: false,
+        }
+    }
+
+    /// The calls of the current step that have no result yet.
+    pub fn open_calls(&self) -> impl Iterator<Item = &OpenCall> {
+        self.turn
+            .iter()
+            .flat_map(|turn| &turn.calls)
+            .filter(|call| call.is_open())
+    }
+
+    /// The configured name of the model that the next call uses.
+    #[must_use]
+    pub fn model(&self) -> &str {
+        let of_turn = self.turn.as_ref().and_then(|turn| turn.model.as_deref());
+        of_turn
+            .or_else(|| self.settings.as_ref().map(|settings| settings.model.as_str()))
+            .unwrap_or_default()
+    }
+
+    /// The hard budget.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        self.settings
+            .as_ref()
+            .map(|settings| settings.budget)
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn call(&self, id: ToolCallId) -> Option<&OpenCall> {
+        self.turn.as_ref()?.calls.iter().find(|call| call.id == id)
+    }
+
+    pub(crate) fn approval(&self, id: ApprovalId) -> Option<&OpenApproval> {
+        self.approvals.iter().find(|open| open.approval == id)
+    }
+
+    pub(crate) fn waiting(&self, id: InputId) -> Option<&Waiting> {
+        self.inbox.iter().find(|waiting| waiting.queued.input == id)
+    }
+}
