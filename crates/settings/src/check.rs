@@ -1,0 +1,344 @@
+//! Values that have the right type and make no sense.
+
+use crate::error::Problem;
+use crate::load::Loaded;
+use crate::models::{Dialect, ModelConfig, ProviderConfig};
+use crate::settings::Settings;
+use crate::suggest::nearest;
+use std::collections::BTreeSet;
+
+/// The most regular expressions in `loop.intent_patterns`.
+const MAX_PATTERNS: usize = 64;
+
+struct Check<'a> {
+    loaded: &'a Loaded,
+    problems: Vec<Problem>,
+}
+
+/// Everything that is out of range.
+pub(crate) fn check(loaded: &Loaded) -> Vec<Problem> {
+    let mut check = Check {
+        loaded,
+        problems: Vec::new(),
+    };
+    check.numbers();
+    check.store();
+    for (name, provider) in &loaded.settings.providers {
+        check.provider(name, provider);
+    }
+    for (name, model) in &loaded.settings.models {
+        check.model(name, model);
+    }
+    check.choices();
+    check.problems
+}
+
+impl Check<'_> {
+    fn settings(&self) -> &Settings {
+        &self.loaded.settings
+    }
+
+    fn require(&mut self, good: bool, key: &str, what: &str, fix: &str) {
+        if !good {
+            let origin = self.loaded.origins.get(key).cloned();
+            self.problems.push(Problem {
+                origin,
+                key: key.to_owned(),
+                what: what.to_owned(),
+                fix: fix.to_owned(),
+            });
+        }
+    }
+
+    fn within(&mut self, key: &str, value: u64, low: u64, high: u64) {
+        let fix = format!("give a value from {low} to {high}");
+        self.require(
+            (low..=high).contains(&value),
+            key,
+            &format!("{value} is out of range"),
+            &fix,
+        );
+    }
+
+    fn numbers(&mut self) {
+        let s = self.settings().clone();
+        let day_ms = 86_400_000;
+        for (key, value, low, high) in [
+            ("loop.turn_cap", u64::from(s.r#loop.turn_cap), 1, 1_000_000),
+            (
+                "loop.incomplete_intent_retries",
+                u64::from(s.r#loop.incomplete_intent_retries),
+                0,
+                10,
+            ),
+            (
+                "loop.max_parallel_tools",
+                u64::from(s.r#loop.max_parallel_tools),
+                1,
+                64,
+            ),
+            ("retry.max_retries", u64::from(s.retry.max_retries), 0, 100),
+            ("retry.base_ms", s.retry.base_ms, 1, day_ms),
+            ("retry.cap_ms", s.retry.cap_ms, s.retry.base_ms, day_ms),
+            ("retry.connect_ms", s.retry.connect_ms, 1, day_ms),
+            ("retry.first_byte_ms", s.retry.first_byte_ms, 1, day_ms),
+            ("retry.idle_ms", s.retry.idle_ms, 1, day_ms),
+            (
+                "retry.total_ms",
+                s.retry.total_ms,
+                s.retry.idle_ms.max(s.retry.first_byte_ms),
+                day_ms,
+            ),
+            ("tools.max_lines", u64::from(s.tools.max_lines), 1, 1_000_000),
+            ("tools.max_bytes", s.tools.max_bytes, 256, 16_777_216),
+            ("tools.max_file_bytes", s.tools.max_file_bytes, 1, 1_073_741_824),
+            (
+                "tools.bash_timeout_ms",
+                s.tools.bash_timeout_ms,
+                1,
+                s.tools.bash_timeout_max_ms,
+            ),
+            (
+                "tools.bash_timeout_max_ms",
+                s.tools.bash_timeout_max_ms,
+                1,
+                day_ms,
+            ),
+            ("tools.max_running", u64::from(s.tools.max_running), 1, 10_000),
+            ("tools.spill_bytes", s.tools.spill_bytes, 131_072, 17_179_869_184),
+            (
+                "limits.connections",
+                u64::from(s.limits.connections),
+                1,
+                1_000_000,
+            ),
+            (
+                "limits.max_frame_bytes",
+                s.limits.max_frame_bytes,
+                65_536,
+                1_073_741_824,
+            ),
+            (
+                "limits.max_input_bytes",
+                s.limits.max_input_bytes,
+                1,
+                s.limits.max_frame_bytes.saturating_sub(4_096),
+            ),
+            ("limits.queue_inputs", u64::from(s.limits.queue_inputs), 1, 10_000),
+            (
+                "limits.sessions_hot",
+                u64::from(s.limits.sessions_hot),
+                1,
+                1_000_000,
+            ),
+            (
+                "limits.attach_ring",
+                u64::from(s.limits.attach_ring),
+                16,
+                1_000_000,
+            ),
+            (
+                "limits.attach_ring_bytes",
+                s.limits.attach_ring_bytes,
+                65_536,
+                1_073_741_824,
+            ),
+            ("limits.blob_bytes", s.limits.blob_bytes, 262_144, 17_179_869_184),
+            ("limits.list_rows", u64::from(s.limits.list_rows), 1, 100_000),
+            ("log.max_bytes", s.log.max_bytes, 65_536, 17_179_869_184),
+            ("log.files", u64::from(s.log.files), 1, 1_000),
+            (
+                "node.wake_per_second",
+                u64::from(s.node.wake_per_second),
+                1,
+                100_000,
+            ),
+        ] {
+            self.within(key, value, low, high);
+        }
+        let turns = s.r#loop.max_turns;
+        self.require(
+            turns >= -1,
+            "loop.max_turns",
+            &format!("{turns} means nothing"),
+            "give -1, 0 or a number of steps",
+        );
+        let share = s.context.compact_at;
+        let good = share > 0.0 && share <= 1.0;
+        self.require(
+            good,
+            "context.compact_at",
+            &format!("{share} is no share of the window"),
+            "give a share such as 0.8",
+        );
+        let usd = s.budget.session.usd;
+        let good = usd.is_finite() && usd >= 0.0;
+        self.require(
+            good,
+            "budget.session.usd",
+            &format!("{usd} is no amount"),
+            "give dollars, or 0 for no limit",
+        );
+    }
+
+    fn store(&mut self) {
+        let url = &self.settings().store.url;
+        let path = url.strip_prefix("sqlite:").is_some_and(|path| !path.is_empty());
+        let good =
+            path || url == "memory:" || url.starts_with("postgres://") || url.starts_with("postgresql://");
+        let what = format!("{:?} is no store", crate::view::mask_url(url));
+        self.require(
+            good,
+            "store.url",
+            &what,
+            "give sqlite:PATH, memory: or postgres://USER@HOST/DATABASE",
+        );
+    }
+
+    fn provider(&mut self, name: &str, provider: &ProviderConfig) {
+        let base = format!("providers.{name}");
+        let url = &provider.base_url;
+        let good = provider.dialect == Dialect::Scripted
+            || url.starts_with("https://")
+            || url.starts_with("http://");
+        let what = format!("{:?} is no base URL", crate::view::mask_url(url));
+        self.require(
+            good,
+            &format!("{base}.base_url"),
+            &what,
+            "give http://HOST or https://HOST, with the path if it has one",
+        );
+        self.within(
+            &format!("{base}.max_concurrent"),
+            u64::from(provider.max_concurrent),
+            1,
+            100_000,
+        );
+        let key = format!("{base}.credentials");
+        let mut names = BTreeSet::new();
+        for credential in &provider.credentials {
+            let name = &credential.name;
+            let fresh = !name.is_empty() && names.insert(name.as_str());
+            self.require(
+                fresh,
+                &key,
+                &format!("the name {name:?} is empty or used twice"),
+                "give each credential its own name",
+            );
+            let what = format!("credential {name:?} needs exactly one source");
+            self.require(
+                credential.source().is_some(),
+                &key,
+                &what,
+                "give one of env = \"VARIABLE\", file = \"PATH\", exec = [\"COMMAND\"]",
+            );
+        }
+    }
+
+    fn model(&mut self, name: &str, model: &ModelConfig) {
+        let base = format!("models.{name}");
+        self.named(&format!("{base}.provider"), &model.provider, "providers", true);
+        let good = !model.model.is_empty();
+        self.require(
+            good,
+            &format!("{base}.model"),
+            "it is empty",
+            "give the name that the provider uses",
+        );
+        self.within(
+            &format!("{base}.context_window"),
+            model.context_window,
+            1_024,
+            100_000_000,
+        );
+        let window = model.context_window.saturating_sub(1).max(1);
+        self.within(
+            &format!("{base}.max_output"),
+            u64::from(model.max_output),
+            1,
+            window,
+        );
+        for fallback in &model.fallbacks {
+            let key = format!("{base}.fallbacks");
+            self.require(
+                fallback != name,
+                &key,
+                "a model cannot stand in for itself",
+                "name another model",
+            );
+            self.named(&key, fallback, "models", false);
+        }
+        if let Some(price) = model.price {
+            let good = [price.input, price.output, price.cache_read, price.cache_write]
+                .iter()
+                .all(|usd| usd.is_finite() && *usd >= 0.0);
+            self.require(
+                good,
+                &format!("{base}.price"),
+                "it has an amount below zero",
+                "give US dollars per million tokens",
+            );
+        }
+    }
+
+    /// A key that names a provider or a model.
+    fn named(&mut self, key: &str, name: &str, section: &str, providers: bool) {
+        let settings = self.settings();
+        let names: Vec<String> = if providers {
+            settings.providers.keys().cloned().collect()
+        } else {
+            settings.models.keys().cloned().collect()
+        };
+        let fix = match nearest(name, names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean {near:?}?"),
+            None => format!("add [{section}.{name}], or name one of: {}", names.join(", ")),
+        };
+        let what = format!("there is no {name:?} under [{section}]");
+        self.require(names.iter().any(|known| known == name), key, &what, &fix);
+    }
+
+    fn choices(&mut self) {
+        let default = self.settings().model.default.clone();
+        if default != "auto" {
+            self.named("model.default", &default, "models", false);
+        }
+        let patterns = self.settings().r#loop.intent_patterns.clone();
+        let what = format!("{} patterns are too many", patterns.len());
+        let fix = format!("give at most {MAX_PATTERNS}");
+        self.require(
+            patterns.len() <= MAX_PATTERNS,
+            "loop.intent_patterns",
+            &what,
+            &fix,
+        );
+        for pattern in &patterns {
+            let built = regex::RegexBuilder::new(pattern).size_limit(1 << 20).build();
+            let what = format!("{pattern:?} is no regular expression");
+            self.require(
+                built.is_ok(),
+                "loop.intent_patterns",
+                &what,
+                "mend it or take it out",
+            );
+        }
+        let bad = self
+            .settings()
+            .sandbox
+            .env
+            .iter()
+            .any(|name| name.is_empty() || name.contains(['=', '\0']));
+        self.require(
+            !bad,
+            "sandbox.env",
+            "it has a name that no variable can have",
+            "give names such as CARGO_HOME",
+        );
+        let good = !self.settings().log.level.trim().is_empty();
+        self.require(
+            good,
+            "log.level",
+            "it is empty",
+            "give info, debug, warn or a filter",
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! `[store]`, `[limits]`, `[log]`, `[node]`: the daemon itself.
+
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// `[store]`: where sessions live.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StoreConfig {
+    /// `sqlite:PATH`, `memory:` or `postgres://…`.
+    pub url: String,
+    /// Mirror each session into one JSONL file of this directory; empty: no mirror.
+    pub jsonl_dir: String,
+}
+
+impl Default for StoreConfig {
+    fn default() -> Self {
+        Self {
+            url: "sqlite:agentd.db".to_owned(),
+            jsonl_dir: String::new(),
+        }
+    }
+}
+
+/// `[limits]`: bounds on what clients and sessions may hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsConfig {
+    /// Control connections at the same time.
+    pub connections: u32,
+    /// The largest frame; a larger one closes its connection.
+    pub max_frame_bytes: u64,
+    /// The largest input; a larger one is refused.
+    pub max_input_bytes: u64,
+    /// Inputs that wait in one session.
+    pub queue_inputs: u32,
+    /// Sessions in memory at the same time.
+    pub sessions_hot: u32,
+    /// Frames kept for a viewer that lags.
+    pub attach_ring: u32,
+    /// Bytes kept for a viewer that lags.
+    pub attach_ring_bytes: u64,
+    /// The largest blob.
+    pub blob_bytes: u64,
+    /// Rows of one list answer.
+    pub list_rows: u32,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self {
+            connections: 1_024,
+            max_frame_bytes: 8_388_608,
+            max_input_bytes: 1_048_576,
+            queue_inputs: 16,
+            sessions_hot: 2_048,
+            attach_ring: 1_024,
+            attach_ring_bytes: 4_194_304,
+            blob_bytes: 67_108_864,
+            list_rows: 1_000,
+        }
+    }
+}
+
+/// `[log]`: the side files of the daemon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LogConfig {
+    /// A tracing filter: `info`, `debug`, `info,agentd_store=debug`.
+    pub level: String,
+    /// Rotate a file at this size.
+    pub max_bytes: u64,
+    /// Files kept of each kind.
+    pub files: u32,
+    /// Write `trace.jsonl`.
+    pub trace: bool,
+    /// Write `audit.jsonl`.
+    pub audit: bool,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self {
+            level: "info".to_owned(),
+            max_bytes: 10_485_760,
+            files: 5,
+            trace: true,
+            audit: true,
+        }
+    }
+}
+
+/// `[node]`: this daemon among others.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NodeConfig {
+    /// What others call it; empty: the host's name.
+    pub name: String,
+    /// The data directory; empty: the user's.
+    pub data_dir: String,
+    /// The control socket; empty: in the runtime directory, else in the data directory.
+    pub socket: String,
+    /// An idle session leaves memory after this.
+    #[serde(with = "crate::duration::plain")]
+    pub idle_passivate: Duration,
+    /// Sessions woken in a second, so that a restart is no stampede.
+    pub wake_per_second: u32,
+    /// How long a drain waits for running calls.
+    #[serde(with = "crate::duration::plain")]
+    pub drain_timeout: Duration,
+}
+
+impl Default for NodeConfig {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            data_dir: String::new(),
+            socket: String::new(),
+            idle_passivate: Duration::from_secs(60),
+            wake_per_second: 50,
+            drain_timeout: Duration::from_secs(30),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Where a key was set.
+
+use agentd_protocol::Preset;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Where a key was set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The shipped file, at this line.
+    Shipped(usize),
+    /// `loop.preset` stands for it.
+    Preset(Preset),
+    /// A file, at this line.
+    File(PathBuf, usize),
+    /// An environment variable.
+    Environment(String),
+    /// A flag.
+    Flag(String),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shipped(line) => write!(f, "the defaults (config/agentd.toml:{line})"),
+            Self::Preset(preset) => write!(f, "loop.preset = {preset:?}"),
+            Self::File(path, line) => write!(f, "{}:{line}", path.display()),
+            Self::Environment(name) => write!(f, "environment variable {name}"),
+            Self::Flag(name) => write!(f, "flag {name}"),
+        }
+    }
+}

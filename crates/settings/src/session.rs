@@ -1,0 +1,257 @@
+//! `[loop]`, `[tools]`, `[context]`, `[permission]`, `[sandbox]`, `[budget]`: what a session starts with.
+
+use agentd_protocol::{Budget, OnDeny, OnLimit, PermissionMode, Preset, SandboxLevel};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// `[loop]`: how an agent goes on and when it stops.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LoopConfig {
+    /// A named set of settings, below what is set by hand.
+    pub preset: Preset,
+    /// Steps in a turn: -1 up to `turn_cap`, 0 chat disabled, N at most min(N, `turn_cap`).
+    pub max_turns: i32,
+    /// The hard cap on steps in a turn.
+    pub turn_cap: u32,
+    /// What happens at the cap.
+    pub on_limit: OnLimit,
+    /// Nudges for an announced but unmade tool call.
+    pub incomplete_intent_retries: u32,
+    /// Regular expressions that recognise such an announcement.
+    pub intent_patterns: Vec<String>,
+    /// Read calls that run at the same time.
+    pub max_parallel_tools: u32,
+    /// Steps in a row in which every call failed before the model is told to stop; 0 off.
+    pub failing_steps: u32,
+    /// The same call with the same arguments this often in a row; 0 off.
+    pub repeated_calls: u32,
+    /// Fail an attempt that repeats one short unit over and over.
+    pub stutter_guard: bool,
+}
+
+impl Default for LoopConfig {
+    fn default() -> Self {
+        Self {
+            preset: Preset::Default,
+            max_turns: -1,
+            turn_cap: 100,
+            on_limit: OnLimit::Ask,
+            incomplete_intent_retries: 2,
+            intent_patterns: [
+                r"：\s*$",
+                r":\s*$",
+                r"\.\.\.\s*$",
+                "让我(先|来|开始|查看|检查|修复)",
+                "(?i)let me (first|start|check|look|fix)",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            max_parallel_tools: 8,
+            failing_steps: 3,
+            repeated_calls: 3,
+            stutter_guard: true,
+        }
+    }
+}
+
+/// `[tools]`: limits of tool calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ToolsConfig {
+    /// Lines of a result that the model reads.
+    pub max_lines: u32,
+    /// Bytes of a result that the model reads.
+    pub max_bytes: u64,
+    /// The largest file that Read and Edit take.
+    pub max_file_bytes: u64,
+    /// A command's time unless it asks for another.
+    pub bash_timeout_ms: u64,
+    /// The most it may ask for.
+    pub bash_timeout_max_ms: u64,
+    /// Tool calls that run at the same time on this node.
+    pub max_running: u32,
+    /// Bytes of a command's output that are kept in full.
+    pub spill_bytes: u64,
+}
+
+impl Default for ToolsConfig {
+    fn default() -> Self {
+        Self {
+            max_lines: 2_000,
+            max_bytes: 51_200,
+            max_file_bytes: 1_000_000,
+            bash_timeout_ms: 120_000,
+            bash_timeout_max_ms: 600_000,
+            max_running: 64,
+            spill_bytes: 67_108_864,
+        }
+    }
+}
+
+/// `[context]`: what of a long conversation is sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ContextConfig {
+    /// Compact at this share of the window.
+    pub compact_at: f64,
+    /// Tokens at the end that stay word for word.
+    pub keep_recent_tokens: u64,
+    /// Tokens kept free for the answer.
+    pub reserve_tokens: u64,
+    /// Send at most this many messages; 0 off.
+    pub max_messages: u32,
+}
+
+impl Default for ContextConfig {
+    fn default() -> Self {
+        Self {
+            compact_at: 0.8,
+            keep_recent_tokens: 20_000,
+            reserve_tokens: 16_384,
+            max_messages: 0,
+        }
+    }
+}
+
+/// One permission rule: `{ deny = "Bash(sudo:*)" }`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RuleConfig {
+    /// Run without asking.
+    Allow(String),
+    /// Always ask.
+    Ask(String),
+    /// Never run.
+    Deny(String),
+}
+
+impl RuleConfig {
+    /// The rule as sessions and the log write it: `deny Bash(sudo:*)`.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Allow(rule) => format!("allow {rule}"),
+            Self::Ask(rule) => format!("ask {rule}"),
+            Self::Deny(rule) => format!("deny {rule}"),
+        }
+    }
+}
+
+/// `[permission]`: who may do what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PermissionConfig {
+    /// The mode of a session that names none.
+    pub mode: PermissionMode,
+    /// The operator's rules; those of all layers add up.
+    pub rules: Vec<RuleConfig>,
+    /// The rules that come with agentd; a layer that sets this replaces them.
+    pub builtin: Vec<RuleConfig>,
+    /// What a denied call does to the turn.
+    pub on_deny: OnDeny,
+    /// How long an approval stays open; none: for ever.
+    #[serde(with = "crate::duration::or_never")]
+    pub ask_timeout: Option<Duration>,
+    /// How long a headless run waits with nobody attached who may decide; none: for ever.
+    #[serde(with = "crate::duration::or_never")]
+    pub unattended_timeout: Option<Duration>,
+}
+
+impl Default for PermissionConfig {
+    fn default() -> Self {
+        Self {
+            mode: PermissionMode::Default,
+            rules: Vec::new(),
+            builtin: crate::builtin::rules(),
+            on_deny: OnDeny::Continue,
+            ask_timeout: None,
+            unattended_timeout: Some(Duration::ZERO),
+        }
+    }
+}
+
+/// How strongly commands are confined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxChoice {
+    /// The best that works here.
+    Auto,
+    /// Namespaces, Landlock and seccomp.
+    Isolated,
+    /// Landlock and seccomp.
+    Confined,
+    /// No kernel sandbox.
+    None,
+}
+
+/// What network a command sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// None.
+    None,
+    /// Only these hosts.
+    Hosts(Vec<String>),
+}
+
+/// `[sandbox]`: how commands are confined.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SandboxConfig {
+    /// The level to use.
+    pub level: SandboxChoice,
+    /// Refuse sessions below this level.
+    pub require: SandboxLevel,
+    /// What network a command sees.
+    pub network: Network,
+    /// Environment variables that commands get besides the usual ones.
+    pub env: Vec<String>,
+}
+
+impl Default for SandboxConfig {
+    fn default() -> Self {
+        Self {
+            level: SandboxChoice::Auto,
+            require: SandboxLevel::None,
+            network: Network::None,
+            env: Vec::new(),
+        }
+    }
+}
+
+/// `[budget]`: hard limits on what is spent.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct BudgetConfig {
+    /// Of one session.
+    pub session: SessionBudget,
+}
+
+/// A budget as people write it; 0 is no limit.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SessionBudget {
+    /// Tokens of all kinds.
+    pub tokens: u64,
+    /// US dollars.
+    pub usd: f64,
+    /// Time inside turns; waiting for a person does not count.
+    #[serde(with = "crate::duration::plain")]
+    pub time: Duration,
+    /// Steps.
+    pub steps: u64,
+}
+
+impl SessionBudget {
+    /// The same as the log writes it.
+    #[must_use]
+    pub fn budget(&self) -> Budget {
+        Budget {
+            tokens: self.tokens,
+            usd: self.usd,
+            time_ms: u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX),
+            steps: self.steps,
+        }
+    }
+}

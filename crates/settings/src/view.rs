@@ -1,0 +1,82 @@
+//! The settings as text, for `config view --show-origin` and `--print-config`.
+
+use crate::layer::dotted;
+use crate::load::Loaded;
+use toml::{Table, Value};
+
+/// A URL whose password is hidden, fit for logs.
+#[must_use]
+pub fn mask_url(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let Some((user, _)) = authority.rsplit_once('@') else {
+        return url.to_owned();
+    };
+    let name = user.split(':').next().unwrap_or_default();
+    let tail = rest.get(user.len()..).unwrap_or_default();
+    format!("{scheme}://{name}:***{tail}")
+}
+
+impl Loaded {
+    /// The settings as TOML, one key a line, each with where it was set if asked. Passwords in URLs are hidden.
+    #[must_use]
+    pub fn view(&self, show_origin: bool) -> String {
+        let mut text = String::new();
+        if let Ok(table) = Table::try_from(&self.settings) {
+            self.write(&table, &mut Vec::new(), show_origin, &mut text);
+        }
+        text
+    }
+
+    fn write(&self, table: &Table, path: &mut Vec<String>, show_origin: bool, text: &mut String) {
+        for (name, value) in table {
+            path.push(name.clone());
+            let key = dotted(path);
+            match value {
+                Value::Table(inner) if key != "sandbox.network" => self.write(inner, path, show_origin, text),
+                Value::Array(items) if items.len() > 1 => {
+                    text.push_str(&format!("{key} = [{}\n", self.comment(&key, show_origin)));
+                    for (index, item) in items.iter().enumerate() {
+                        let origin = self.comment(&format!("{key}[{index}]"), show_origin);
+                        text.push_str(&format!("    {},{origin}\n", mask(item)));
+                    }
+                    text.push_str("]\n");
+                }
+                Value::Array(items) if key == "permission.rules" && !items.is_empty() => {
+                    let origin = self.comment("permission.rules[0]", show_origin);
+                    text.push_str(&format!("{key} = {}{origin}\n", mask(value)));
+                }
+                Value::String(_)
+                | Value::Integer(_)
+                | Value::Float(_)
+                | Value::Boolean(_)
+                | Value::Datetime(_)
+                | Value::Array(_)
+                | Value::Table(_) => {
+                    text.push_str(&format!(
+                        "{key} = {}{}\n",
+                        mask(value),
+                        self.comment(&key, show_origin)
+                    ));
+                }
+            }
+            path.pop();
+        }
+    }
+
+    fn comment(&self, key: &str, show_origin: bool) -> String {
+        match self.origins.get(key) {
+            Some(origin) if show_origin => format!("  # {origin}"),
+            _ => String::new(),
+        }
+    }
+}
+
+fn mask(value: &Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(mask_url(text)),
+        other => other.clone(),
+    }
+}
