@@ -1,1 +1,22 @@
-//! client
+//! The async client of the control protocol, used by `agentctl`, the tests and the load tool.
+//!
+//! One connection carries many requests at a time and any number of subscriptions. Every wait has a deadline. Reconnecting
+//! is the caller's business: only the caller knows after which `seq` it wants to go on (I2).
+//!
+//! Flow: [`Client::connect`] -> [`Client::call`] or a typed method -> answer; [`Client::attach`] -> [`Subscription::next`].
+
+mod connect;
+mod connection;
+mod error;
+mod methods;
+mod pending;
+mod subscription;
+
+pub use agentd_wire::{Ended, Limits, Push, StoredEvent, Welcome};
+pub use connect::ConnectOptions;
+pub use connection::Client;
+pub use error::ClientError;
+pub use subscription::Subscription;
+
+#[cfg(test)]
+mod tests;

@@ -78,6 +78,8 @@ params! {
         labels: Labels,
         /// At most this many; 0: the node's limit.
         limit: u32,
+        /// The next page: only sessions after this one, in the order of the list.
+        after: Option<SessionId>,
     }
     /// `session.update`.
     UpdateParams {
@@ -192,12 +194,14 @@ params! {
         /// At most this many; 0: a page of the node's choice.
         limit: u32,
     }
-    /// `session.import`: the JSONL text of an export in pages; the last one has `done`.
+    /// `session.import`: the JSON lines of an export. Long ones come in pages that share a key.
     ImportParams {
         /// JSON lines.
         lines: Vec<String>,
-        /// Idempotency key.
+        /// Idempotency key; names the import when it has several pages.
         key: Option<String>,
+        /// Another page follows; the answer to this one is null.
+        more: bool,
     }
     /// `usage.query`.
     UsageParams {

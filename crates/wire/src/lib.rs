@@ -1,1 +1,26 @@
-//! wire
+//! The frames of the control protocol: a 4-byte big-endian length, then one MessagePack map with named keys.
+//!
+//! Sans-IO: bytes go in, frames come out. Limits are checked before anything is allocated for them: the length before
+//! the body is buffered, depth and number of values before the body is decoded.
+//!
+//! Invariant: I2 (an event travels as its stored JSON bytes, unchanged). A malformed frame is a typed error, never a panic.
+//!
+//! Flow: bytes -> [`Decoder::feed`] -> [`Decoder::next_frame`] -> [`decode`] -> [`ClientFrame`] or [`ServerFrame`].
+
+mod codec;
+mod error;
+mod frame;
+mod handshake;
+mod limits;
+mod scan;
+mod server_frame;
+
+pub use codec::{Decoder, decode, encode};
+pub use error::WireError;
+pub use frame::{ClientFrame, Request};
+pub use handshake::{Hello, Limits, VersionRange, Welcome, negotiate};
+pub use limits::FrameLimits;
+pub use server_frame::{Ended, Push, ServerFrame, StoredEvent};
+
+#[cfg(test)]
+mod tests;

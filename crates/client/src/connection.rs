@@ -1,0 +1,219 @@
+//! One connection: a task that reads, a task that writes, and the callers.
+
+use crate::connect::{ConnectOptions, Greeted, greet};
+use crate::error::ClientError;
+use crate::pending::Shared;
+use crate::subscription::{Inbox, Subscription};
+use agentd_protocol::{Fault, Subscribed};
+use agentd_wire::{ClientFrame, Decoder, FrameLimits, Request, ServerFrame, Welcome, decode, encode};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+/// Frames that wait to be written.
+const OUTGOING_FRAMES: usize = 64;
+
+/// A connection to a daemon. Clones share it; the last one to go closes it.
+#[derive(Debug, Clone)]
+pub struct Client(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    shared: Arc<Shared>,
+    outgoing: mpsc::Sender<Vec<u8>>,
+    welcome: Welcome,
+    reader: tokio::task::AbortHandle,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
+}
+
+impl Client {
+    /// Connects to the daemon on a Unix socket.
+    ///
+    /// # Errors
+    /// [`ClientError::Unreachable`] when nobody answers in time, [`ClientError::Refused`] with the daemon's fault.
+    pub async fn connect(path: &Path, options: &ConnectOptions) -> Result<Self, ClientError> {
+        let Greeted {
+            stream,
+            decoder,
+            welcome,
+        } = greet(path, options).await?;
+        let (read, write) = stream.into_split();
+        let (outgoing, frames) = mpsc::channel(OUTGOING_FRAMES);
+        let shared = Arc::new(Shared::default());
+        let task = tokio::spawn(read_all(read, decoder, Arc::clone(&shared)));
+        tokio::spawn(write_all(write, frames));
+        let reader = task.abort_handle();
+        Ok(Self(Arc::new(Inner {
+            shared,
+            outgoing,
+            welcome,
+            reader,
+        })))
+    }
+
+    /// What the daemon said at the start.
+    #[must_use]
+    pub fn welcome(&self) -> &Welcome {
+        &self.0.welcome
+    }
+
+    /// Why the connection is gone; `None` while it lives.
+    #[must_use]
+    pub fn lost(&self) -> Option<Fault> {
+        self.0.shared.lost()
+    }
+
+    /// Runs a method. A call dropped or timed out may still be carried out by the daemon.
+    ///
+    /// # Errors
+    /// [`ClientError`]: the daemon's fault, a lost connection, no answer in time, an unreadable answer.
+    pub async fn call<P, A>(&self, method: &str, params: &P, within: Duration) -> Result<A, ClientError>
+    where
+        P: Serialize + ?Sized + Sync,
+        A: DeserializeOwned,
+    {
+        read_answer(method, self.request(method, params, within, None).await?)
+    }
+
+    /// Runs a method that starts a subscription.
+    pub(crate) async fn subscribe<P: Serialize + Sync>(
+        &self,
+        method: &str,
+        params: &P,
+        within: Duration,
+    ) -> Result<Subscription, ClientError> {
+        let (inbox, outbox) = Inbox::new();
+        let ok = self.request(method, params, within, Some(inbox)).await?;
+        let Subscribed { sub, head } = read_answer(method, ok)?;
+        Ok(Subscription::new(self.clone(), outbox, sub, head))
+    }
+
+    async fn request<P: Serialize + ?Sized + Sync>(
+        &self,
+        method: &str,
+        params: &P,
+        within: Duration,
+        inbox: Option<Inbox>,
+    ) -> Result<Value, ClientError> {
+        let params = serde_json::to_value(params).map_err(|error| ClientError::Answer {
+            method: method.to_owned(),
+            why: format!("the parameters cannot be written: {error}"),
+        })?;
+        let (id, answer) = self.0.shared.register(inbox)?;
+        let _forget = Forget {
+            shared: &self.0.shared,
+            id,
+        };
+        let frame = ClientFrame::Request(Request {
+            id,
+            method: method.to_owned(),
+            params,
+        });
+        let bytes = encode(
+            &frame,
+            usize::try_from(self.0.welcome.limits.max_frame_bytes).unwrap_or(usize::MAX),
+        )?;
+        let exchange = async {
+            let gone = || self.0.shared.lost_error();
+            self.0.outgoing.send(bytes).await.map_err(|_| gone())?;
+            answer.await.unwrap_or_else(|_| Err(gone()))
+        };
+        timeout(within, exchange).await.unwrap_or_else(|_| {
+            Err(ClientError::Timeout {
+                method: method.to_owned(),
+                within,
+            })
+        })
+    }
+
+    pub(crate) fn made_room(&self) {
+        self.0.shared.room.notify_one();
+    }
+
+    /// A subscription was dropped: forget it here and tell the daemon, without waiting.
+    pub(crate) fn leave(&self, sub: u64) {
+        if !self.0.shared.unsubscribe(sub) {
+            return;
+        }
+        let params = serde_json::json!({ "sub": sub });
+        // Number 0 is nobody's: the answer is dropped.
+        let frame = ClientFrame::Request(Request {
+            id: 0,
+            method: "session.detach".to_owned(),
+            params,
+        });
+        if let Ok(bytes) = encode(&frame, 1_024) {
+            // With a full queue the daemon goes on pushing what nobody reads; the reader drops it.
+            let _ = self.0.outgoing.try_send(bytes);
+        }
+    }
+}
+
+/// Takes a request off the list also when its future is dropped.
+struct Forget<'a> {
+    shared: &'a Shared,
+    id: u64,
+}
+
+impl Drop for Forget<'_> {
+    fn drop(&mut self) {
+        self.shared.forget(self.id);
+    }
+}
+
+fn read_answer<A: DeserializeOwned>(method: &str, ok: Value) -> Result<A, ClientError> {
+    serde_json::from_value(ok).map_err(|error| ClientError::Answer {
+        method: method.to_owned(),
+        why: error.to_string(),
+    })
+}
+
+async fn read_all(mut read: OwnedReadHalf, mut decoder: Decoder, shared: Arc<Shared>) {
+    let why = loop {
+        if let Err(error) = deliver(&mut decoder, &shared).await {
+            break error;
+        }
+        let mut chunk = [0; 16_384];
+        match read.read(&mut chunk).await {
+            Ok(0) => break ClientError::Lost("closed by the daemon".to_owned()),
+            Ok(length) => decoder.feed(chunk.get(..length).unwrap_or_default()),
+            Err(error) => break ClientError::Lost(error.to_string()),
+        }
+    };
+    shared.lose(&why);
+}
+
+/// Hands out every whole frame. Waits while a subscription is full and nobody waits for an answer.
+async fn deliver(decoder: &mut Decoder, shared: &Shared) -> Result<(), ClientError> {
+    while let Some(body) = decoder.next_frame()? {
+        let frame = decode::<ServerFrame>(&body, FrameLimits::of_answers())?;
+        if let Some((inbox, push)) = shared.route(frame)? {
+            while inbox.full() && !shared.someone_waits() {
+                shared.room.notified().await;
+            }
+            inbox.push(push);
+        }
+    }
+    Ok(())
+}
+
+async fn write_all(mut write: OwnedWriteHalf, mut frames: mpsc::Receiver<Vec<u8>>) {
+    while let Some(frame) = frames.recv().await {
+        if write.write_all(&frame).await.is_err() {
+            // The reader sees the end of the stream, and before it the daemon's reason if it gave one.
+            return;
+        }
+    }
+}

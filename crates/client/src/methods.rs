@@ -1,0 +1,189 @@
+//! One typed function per method of the protocol.
+
+use crate::connection::Client;
+use crate::error::ClientError;
+use crate::subscription::Subscription;
+use agentd_protocol::{
+    ApprovalListParams, AttachParams, CancelInputParams, CancelTurnParams, CreateParams, Created,
+    DecideParams, Decided, DetachParams, Done, ExportParams, Exported, ImportParams, LifecycleParams,
+    ListParams, ModelStatus, NodeStatus, OpenApproval, QueuedInput, SendParams, Sent, SessionParams, Summary,
+    ToolRow, UpdateParams, UsageParams, UsageRow, WatchParams,
+};
+use serde::de::IgnoredAny;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The daemon's own deadlines are 10 s, or 30 s for what writes; ours are a little longer, so that its fault arrives.
+const SHORT: Duration = Duration::from_secs(15);
+const LONG: Duration = Duration::from_secs(40);
+
+macro_rules! methods {
+    ($($(#[$doc:meta])* $name:ident($params:ty) -> $answer:ty = $method:literal, $within:ident;)*) => {
+        impl Client {
+            $($(#[$doc])*
+            ///
+            /// # Errors
+            /// [`ClientError`], with the daemon's fault if it refused.
+            pub async fn $name(&self, params: &$params) -> Result<$answer, ClientError> {
+                self.call($method, params, $within).await
+            })*
+        }
+    };
+}
+
+methods! {
+    /// Creates a session, with its first input if there is a prompt.
+    create(CreateParams) -> Created = "session.create", LONG;
+    /// Changes settings of a session.
+    update(UpdateParams) -> Done = "session.update", LONG;
+    /// Closes a session: it takes no more input.
+    close(LifecycleParams) -> Done = "session.close", LONG;
+    /// Deletes a session; a tombstone stays.
+    delete(LifecycleParams) -> Done = "session.delete", LONG;
+    /// Pauses a session: no new model call starts.
+    pause(LifecycleParams) -> Done = "session.pause", LONG;
+    /// Resumes a paused or faulted session.
+    resume(LifecycleParams) -> Done = "session.resume", LONG;
+    /// Adds an input; answered when it is durable.
+    send(SendParams) -> Sent = "input.send", LONG;
+    /// Takes an input back before it joins.
+    cancel_input(CancelInputParams) -> Done = "input.cancel", LONG;
+    /// Ends the running turn.
+    cancel_turn(CancelTurnParams) -> Done = "turn.cancel", LONG;
+    /// Open approvals of one session or of the fleet.
+    approvals(ApprovalListParams) -> Vec<OpenApproval> = "approval.list", SHORT;
+    /// Answers an approval.
+    decide(DecideParams) -> Decided = "approval.decide", LONG;
+    /// A page of the exact stored lines.
+    export(ExportParams) -> Exported = "session.export", SHORT;
+    /// Makes a session of exported lines (one page; `more` announces another).
+    import(ImportParams) -> Option<Created> = "session.import", LONG;
+    /// Tokens and money, grouped.
+    usage(UsageParams) -> Vec<UsageRow> = "usage.query", SHORT;
+    /// One page of sessions; `limit` and `after` choose it.
+    list_page(ListParams) -> Vec<Summary> = "session.list", SHORT;
+}
+
+impl Client {
+    /// One session by id, prefix or name.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn get(&self, session: &str) -> Result<Summary, ClientError> {
+        self.call(
+            "session.get",
+            &SessionParams {
+                session: session.to_owned(),
+            },
+            SHORT,
+        )
+        .await
+    }
+
+    /// All sessions that match, page by page; `params.limit` is the most that are returned, 0 for all.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn list(&self, params: &ListParams) -> Result<Vec<Summary>, ClientError> {
+        let mut rows = Vec::new();
+        let mut page = params.clone();
+        loop {
+            let found = self.list_page(&page).await?;
+            page.after = found.last().map(|row| row.session);
+            rows.extend(found);
+            let wanted = usize::try_from(params.limit).unwrap_or(usize::MAX);
+            if page.after.is_none() || (wanted > 0 && rows.len() >= wanted) {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// Inputs of a session that wait to join.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn list_inputs(&self, session: &str) -> Result<Vec<QueuedInput>, ClientError> {
+        self.call(
+            "input.list",
+            &SessionParams {
+                session: session.to_owned(),
+            },
+            SHORT,
+        )
+        .await
+    }
+
+    /// Follows a session: its log, a `synced`, then live.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn attach(&self, params: &AttachParams) -> Result<Subscription, ClientError> {
+        self.subscribe("session.attach", params, SHORT).await
+    }
+
+    /// Follows the events of all sessions.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn watch(&self, params: &WatchParams) -> Result<Subscription, ClientError> {
+        self.subscribe("fleet.watch", params, SHORT).await
+    }
+
+    pub(crate) async fn detach(&self, sub: u64) -> Result<(), ClientError> {
+        self.call::<_, IgnoredAny>("session.detach", &DetachParams { sub }, SHORT)
+            .await
+            .map(drop)
+    }
+
+    /// The state of the node.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn status(&self) -> Result<NodeStatus, ClientError> {
+        self.call("node.status", &json!({}), SHORT).await
+    }
+
+    /// Internals of the node, for people who look for a fault.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn diagnostics(&self) -> Result<Value, ClientError> {
+        self.call("node.diagnostics", &json!({}), SHORT).await
+    }
+
+    /// Lets running work end and stops the daemon; answered at once.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn drain(&self) -> Result<(), ClientError> {
+        self.call::<_, IgnoredAny>("node.drain", &json!({}), SHORT)
+            .await
+            .map(drop)
+    }
+
+    /// Stops the daemon; answered at once. What runs is taken up again at the next start.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn stop(&self) -> Result<(), ClientError> {
+        self.call::<_, IgnoredAny>("node.stop", &json!({}), SHORT)
+            .await
+            .map(drop)
+    }
+
+    /// The configured models.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn models(&self) -> Result<Vec<ModelStatus>, ClientError> {
+        self.call("model.list", &json!({}), SHORT).await
+    }
+
+    /// The tools.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn tools(&self) -> Result<Vec<ToolRow>, ClientError> {
+        self.call("tool.list", &json!({}), SHORT).await
+    }
+}

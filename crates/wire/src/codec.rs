@@ -1,0 +1,123 @@
+//! Bytes to frames and back.
+
+use crate::error::WireError;
+use crate::limits::FrameLimits;
+use crate::scan;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+const PREFIX: usize = 4;
+
+/// Cuts a stream of bytes into frame bodies. After an error the stream is lost: the same error comes again.
+#[derive(Debug)]
+pub struct Decoder {
+    buffer: Vec<u8>,
+    start: usize,
+    limits: FrameLimits,
+    broken: Option<WireError>,
+}
+
+impl Decoder {
+    /// An empty decoder.
+    #[must_use]
+    pub const fn new(limits: FrameLimits) -> Self {
+        Self {
+            buffer: Vec::new(),
+            start: 0,
+            limits,
+            broken: None,
+        }
+    }
+
+    /// Takes bytes as they come; the caller reads in small chunks, and takes the frames out after each.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        if self.broken.is_some() {
+            return;
+        }
+        if self.start > 0 {
+            self.buffer.drain(..self.start);
+            self.start = 0;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame's body, or `None` when more bytes are needed.
+    ///
+    /// # Errors
+    /// [`WireError::TooLarge`] as soon as the length is known.
+    pub fn next_frame(&mut self) -> Result<Option<Vec<u8>>, WireError> {
+        if let Some(error) = &self.broken {
+            return Err(error.clone());
+        }
+        let unread = self.buffer.get(self.start..).unwrap_or_default();
+        let Some((prefix, rest)) = unread.split_first_chunk::<PREFIX>() else {
+            return Ok(None);
+        };
+        let length = usize::try_from(u32::from_be_bytes(*prefix)).unwrap_or(usize::MAX);
+        let limit = self.limits.max_frame_bytes;
+        if length > limit {
+            let error = WireError::TooLarge { length, limit };
+            self.broken = Some(error.clone());
+            self.buffer = Vec::new();
+            self.start = 0;
+            return Err(error);
+        }
+        let Some(body) = rest.get(..length) else {
+            return Ok(None);
+        };
+        let body = body.to_vec();
+        self.start += PREFIX + length;
+        if self.start == self.buffer.len() {
+            self.buffer.clear();
+            // A large frame must not pin its memory for the connection's life.
+            self.buffer.shrink_to(64 << 10);
+            self.start = 0;
+        }
+        Ok(Some(body))
+    }
+
+    /// Whether the bytes so far end inside a frame.
+    #[must_use]
+    pub const fn mid_frame(&self) -> bool {
+        self.start < self.buffer.len()
+    }
+}
+
+/// A frame's bytes, length included. Struct fields are named, ids and times are text.
+///
+/// # Errors
+/// [`WireError::Encode`] when the value cannot be written, [`WireError::TooLarge`] when it is over the limit.
+pub fn encode<T: Serialize>(frame: &T, max_frame_bytes: usize) -> Result<Vec<u8>, WireError> {
+    let mut bytes = vec![0; PREFIX];
+    let mut serializer = rmp_serde::Serializer::new(&mut bytes)
+        .with_struct_map()
+        .with_human_readable();
+    frame
+        .serialize(&mut serializer)
+        .map_err(|error| WireError::Encode(error.to_string()))?;
+    let length = bytes.len() - PREFIX;
+    let too_large = WireError::TooLarge {
+        length,
+        limit: max_frame_bytes,
+    };
+    let prefix = u32::try_from(length).map_err(|_| too_large.clone())?;
+    if length > max_frame_bytes {
+        return Err(too_large);
+    }
+    if let Some(head) = bytes.first_chunk_mut::<PREFIX>() {
+        *head = prefix.to_be_bytes();
+    }
+    Ok(bytes)
+}
+
+/// The frame in a body. Unknown fields are ignored.
+///
+/// # Errors
+/// [`WireError`] when the body is over a limit, not one map, or not the frame expected.
+pub fn decode<T: DeserializeOwned>(body: &[u8], limits: FrameLimits) -> Result<T, WireError> {
+    scan::check(body, limits)?;
+    let mut deserializer = rmp_serde::Deserializer::from_read_ref(body).with_human_readable();
+    // The scan has the word on depth; the decoder's own count has some slack for how serde counts.
+    deserializer.set_max_depth(limits.max_depth.saturating_mul(2).saturating_add(16));
+    T::deserialize(&mut deserializer).map_err(|error| WireError::Malformed(error.to_string()))
+}
