@@ -1,1 +1,40 @@
-//! sandbox
+//! Where commands and files are kept in: a resident process helper per session, an environment by allow-list, captured
+//! output with bounds, and file access beneath one directory.
+//!
+//! Invariants: I5 (a helper is the parent or the subreaper of all that it starts, and kills every descendant when its
+//! socket to the daemon closes, also after kill -9 of the daemon), I8 (commands see an allow-list of the environment and
+//! no descriptors but 0, 1 and 2), I6 (output is always drained and never held whole in memory), I7 (what cannot be
+//! looked at is refused: an unknown peer counts as a descendant of a tool, an unknown sandbox level is an error).
+//!
+//! Flow: `HelperSlot::get` -> `Helper::run` -> (socket, descriptors) -> `helper_main` -> `Running::collect`.
+
+mod beneath;
+mod beneath_path;
+mod beneath_write;
+mod capture;
+mod collect;
+mod environment;
+mod error;
+mod family;
+mod frame;
+mod helper;
+mod keeper;
+mod level;
+mod processes;
+mod resident;
+mod running;
+mod slot;
+mod spill;
+
+pub use beneath::{Beneath, Entry, EntryKind, OpenFile, Version};
+pub use capture::{Capture, CaptureLimits, Fresh};
+pub use collect::{CollectSpec, Collected};
+pub use environment::Environment;
+pub use error::SandboxError;
+pub use helper::{CommandSpec, Helper};
+pub use level::check;
+pub use processes::descends_from;
+pub use resident::{HELPER_ARG, helper_main};
+pub use running::{Exit, Running};
+pub use slot::{HelperSlot, HelperSpec};
+pub use spill::SpillFile;

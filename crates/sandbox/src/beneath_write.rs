@@ -1,0 +1,195 @@
+//! Writing beneath a directory: whole files, all at once or not at all.
+
+use crate::beneath::{Beneath, EntryKind, Version, failure, kind_of, show, stat_of, version_of, wrong_kind};
+use crate::error::SandboxError;
+use rustix::fd::OwnedFd;
+use rustix::fs::{
+    AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, fchmod, fsync, mkdirat, openat, renameat_with, statat,
+    unlinkat,
+};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::Write as _;
+use std::path::{Component, Path};
+use std::sync::{Mutex, PoisonError};
+
+/// Held from the last look at a file until it is replaced, so that of two sessions that change one file one loses.
+static REPLACING: Mutex<()> = Mutex::new(());
+
+impl Beneath {
+    /// Creates a file with this content, and the directories above it. Durable when this returns.
+    ///
+    /// # Errors
+    /// When something is there already, or a link is on the way.
+    pub fn create_new(&self, path: &Path, content: &[u8]) -> Result<(), SandboxError> {
+        let name = file_name(path)?;
+        let directory = self.make_parents(path)?;
+        let temporary = Temporary::write(&directory, content, None, path)?;
+        temporary.rename(name, RenameFlags::NOREPLACE, path)
+    }
+
+    /// Replaces a file's content; it keeps its mode. Durable when this returns.
+    ///
+    /// # Errors
+    /// [`SandboxError::Changed`] when it is no longer the `expected` version; when it is no regular file, has other
+    /// names (hard links), or a link is on the way.
+    pub fn replace(&self, path: &Path, content: &[u8], expected: &Version) -> Result<(), SandboxError> {
+        let name = file_name(path)?;
+        let directory = self.open_directory(parent(path), path)?;
+        let mode = Self::check(&directory, name, path, expected)?;
+        let temporary = Temporary::write(&directory, content, Some(mode), path)?;
+        let _one_at_a_time = REPLACING.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::check(&directory, name, path, expected)?;
+        temporary.rename(name, RenameFlags::empty(), path)
+    }
+
+    /// Whether a file could be replaced: regular, no link, one name. Its version and mode are not looked at.
+    ///
+    /// # Errors
+    /// The reason why not.
+    pub fn check_writable(&self, path: &Path) -> Result<(), SandboxError> {
+        let place = self.open_path(path, ResolveFlags::NO_SYMLINKS)?;
+        refuse_unless_plain(&stat_of(&place, path)?, path)
+    }
+
+    fn check(
+        directory: &OwnedFd,
+        name: &OsStr,
+        path: &Path,
+        expected: &Version,
+    ) -> Result<Mode, SandboxError> {
+        let stat = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| failure("look at", path, errno))?;
+        refuse_unless_plain(&stat, path)?;
+        if version_of(&stat) != *expected {
+            return Err(SandboxError::Changed { path: show(path) });
+        }
+        // Without set-user-id and the like: the content is new.
+        Ok(Mode::from_raw_mode(stat.st_mode & 0o777))
+    }
+
+    fn open_directory(&self, directory: &Path, path: &Path) -> Result<OwnedFd, SandboxError> {
+        let place = self.open_path(directory, ResolveFlags::NO_SYMLINKS)?;
+        let stat = stat_of(&place, directory)?;
+        if kind_of(&stat) != EntryKind::Directory {
+            return Err(wrong_kind(directory, &stat, "a directory"));
+        }
+        // To be synced it must be open for reading.
+        openat(
+            &place,
+            ".",
+            OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(|errno| failure("open the directory of", path, errno))
+    }
+
+    fn make_parents(&self, path: &Path) -> Result<OwnedFd, SandboxError> {
+        match self.open_directory(parent(path), path) {
+            Err(SandboxError::NotFound { .. }) => {}
+            other => return other,
+        }
+        let mut directory = self.open_directory(Path::new("."), path)?;
+        for component in parent(path).components() {
+            let Component::Normal(name) = component else {
+                continue;
+            };
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let failed = |errno| failure("create the directory of", path, errno);
+            match mkdirat(&directory, name, Mode::from_raw_mode(0o777)) {
+                Ok(()) => fsync(&directory).map_err(failed)?,
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+            directory = openat(&directory, name, flags, Mode::empty()).map_err(failed)?;
+        }
+        Ok(directory)
+    }
+}
+
+fn refuse_unless_plain(stat: &rustix::fs::Stat, path: &Path) -> Result<(), SandboxError> {
+    match kind_of(stat) {
+        EntryKind::Symlink => Err(SandboxError::Symlink { path: show(path) }),
+        EntryKind::File if stat.st_nlink > 1 => Err(SandboxError::Linked {
+            path: show(path),
+            links: stat.st_nlink.into(),
+        }),
+        EntryKind::File => Ok(()),
+        EntryKind::Directory | EntryKind::Special => Err(wrong_kind(path, stat, "a regular file")),
+    }
+}
+
+/// A file under a name of its own beside the one that it will become; removed when it does not.
+struct Temporary<'a> {
+    directory: &'a OwnedFd,
+    name: String,
+    renamed: bool,
+}
+
+impl<'a> Temporary<'a> {
+    fn write(
+        directory: &'a OwnedFd,
+        content: &[u8],
+        mode: Option<Mode>,
+        path: &Path,
+    ) -> Result<Self, SandboxError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let name = format!(".agentd-{:016x}.tmp", RandomState::new().hash_one(path));
+        let failed = |errno| failure("write", path, errno);
+        let fd = openat(directory, &name, flags, Mode::from_raw_mode(0o666)).map_err(failed)?;
+        let temporary = Self {
+            directory,
+            name,
+            renamed: false,
+        };
+        if let Some(mode) = mode {
+            fchmod(&fd, mode).map_err(failed)?;
+        }
+        let mut file = File::from(fd);
+        let written = file.write_all(content).and_then(|()| file.sync_all());
+        written.map_err(|source| SandboxError::Io {
+            action: "write",
+            path: show(path),
+            source,
+        })?;
+        Ok(temporary)
+    }
+
+    fn rename(mut self, name: &OsStr, flags: RenameFlags, path: &Path) -> Result<(), SandboxError> {
+        let failed = |errno| failure("write", path, errno);
+        renameat_with(self.directory, &self.name, self.directory, name, flags).map_err(failed)?;
+        self.renamed = true;
+        fsync(self.directory).map_err(failed)
+    }
+}
+
+impl Drop for Temporary<'_> {
+    fn drop(&mut self) {
+        if !self.renamed {
+            let _ = unlinkat(self.directory, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+fn parent(path: &Path) -> &Path {
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
+fn file_name(path: &Path) -> Result<&OsStr, SandboxError> {
+    let bad = || SandboxError::BadPath {
+        path: show(path),
+        why: "it names no file",
+    };
+    match path.components().next_back() {
+        Some(Component::Normal(name)) => Ok(name),
+        _ => Err(bad()),
+    }
+}
+
+#[cfg(test)]
+#[path = "beneath_tests.rs"]
+mod tests;

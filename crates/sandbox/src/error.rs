@@ -1,0 +1,146 @@
+//! What can go wrong between a tool and the operating system.
+
+use agentd_protocol::SandboxLevel;
+use std::io;
+use std::path::PathBuf;
+
+/// A refusal or a failure. The texts are written to be read by a model, too.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// A kernel sandbox is required that this build does not have.
+    #[error(
+        "sandbox.require = {required:?} is not supported by this version: set sandbox.require = \"none\" (commands then run unsandboxed) or do not run sessions here"
+    )]
+    Unsupported {
+        /// What was asked for.
+        required: SandboxLevel,
+    },
+    /// The helper could not be started.
+    #[error("cannot start the process helper {exe}: {source}")]
+    HelperStart {
+        /// The program.
+        exe: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The helper is gone, and every process under it.
+    #[error("the process helper ended, and with it everything that ran under it")]
+    HelperGone,
+    /// The helper did not answer in time.
+    #[error("the process helper did not answer within {within_ms} ms")]
+    HelperSlow {
+        /// The deadline.
+        within_ms: u64,
+    },
+    /// A command could not be started.
+    #[error("cannot start {program}: {message}")]
+    CommandStart {
+        /// What was to be started.
+        program: String,
+        /// The operating system's number for the reason.
+        errno: Option<i32>,
+        /// Why.
+        message: String,
+    },
+    /// A message between the daemon and a helper was not what it should be.
+    #[error("bad message between daemon and process helper: {0}")]
+    Message(String),
+    /// A command line is too long to be handed over.
+    #[error("the command is {bytes} bytes long; at most {max} are possible: put it into a file and run that")]
+    CommandTooLong {
+        /// Its length.
+        bytes: usize,
+        /// The limit.
+        max: usize,
+    },
+    /// The working directory cannot be used.
+    #[error("cannot open the working directory {path}: {source}")]
+    Workdir {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The path leaves the working directory.
+    #[error(
+        "{path} is outside the working directory {root}: use a path inside it, for example one relative to it"
+    )]
+    Outside {
+        /// The path as given.
+        path: String,
+        /// The working directory.
+        root: PathBuf,
+    },
+    /// The path cannot be a path.
+    #[error("{path:?} is not a usable path: {why}")]
+    BadPath {
+        /// The path as given.
+        path: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// Nothing is there.
+    #[error("{path} does not exist")]
+    NotFound {
+        /// The path.
+        path: String,
+    },
+    /// Something is already there.
+    #[error("{path} already exists")]
+    Exists {
+        /// The path.
+        path: String,
+    },
+    /// It is something else than was asked for.
+    #[error("{path} is {found}, not {wanted}")]
+    WrongKind {
+        /// The path.
+        path: String,
+        /// What it is.
+        found: &'static str,
+        /// What it should be.
+        wanted: &'static str,
+    },
+    /// A symbolic link is in the way of a write.
+    #[error("{path} is, or leads through, a symbolic link; use the real path")]
+    Symlink {
+        /// The path.
+        path: String,
+    },
+    /// Other names share the file; a write would change them, too.
+    #[error(
+        "{path} has {links} hard links; changing it would change a file that may be outside the working directory"
+    )]
+    Linked {
+        /// The path.
+        path: String,
+        /// How many names it has.
+        links: u64,
+    },
+    /// The file is larger than the limit.
+    #[error("{path} is {bytes} bytes; at most {max} are taken")]
+    TooBig {
+        /// The path.
+        path: String,
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        max: u64,
+    },
+    /// The file is no longer the one that was read.
+    #[error("{path} changed while it was being worked on")]
+    Changed {
+        /// The path.
+        path: String,
+    },
+    /// The operating system refused.
+    #[error("cannot {action} {path}: {source}")]
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,107 @@
+//! What the daemon and a helper say to each other: a length, then JSON. Descriptors travel with the length.
+
+use crate::error::SandboxError;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use std::path::PathBuf;
+
+/// Longest message in bytes.
+pub(crate) const MAX_FRAME: usize = 1 << 20;
+
+/// To the helper.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Request {
+    /// Start a command; two descriptors (its stdout and stderr) come with it.
+    Run {
+        id: u64,
+        argv: Vec<String>,
+        cwd: PathBuf,
+        env: Vec<(String, String)>,
+    },
+    /// Stop a command and all that descends from it: TERM and 500 ms later KILL, or KILL at once.
+    Kill { id: u64, now: bool },
+}
+
+/// From the helper.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Report {
+    /// It runs.
+    Started { id: u64, pid: u32 },
+    /// It could not be started.
+    Refused {
+        id: u64,
+        errno: Option<i32>,
+        message: String,
+    },
+    /// It ended.
+    Exited {
+        id: u64,
+        code: Option<i32>,
+        signal: Option<i32>,
+    },
+}
+
+/// A message with its length in front.
+pub(crate) fn encode<T: Serialize>(message: &T) -> Result<Vec<u8>, SandboxError> {
+    let body = serde_json::to_vec(message).map_err(|error| SandboxError::Message(error.to_string()))?;
+    if body.len() > MAX_FRAME {
+        return Err(SandboxError::CommandTooLong {
+            bytes: body.len(),
+            max: MAX_FRAME,
+        });
+    }
+    let length = u32::try_from(body.len()).map_err(|error| SandboxError::Message(error.to_string()))?;
+    let mut frame = length.to_be_bytes().to_vec();
+    frame.extend_from_slice(&body);
+    Ok(frame)
+}
+
+/// The length of the body that follows these four bytes.
+pub(crate) fn body_length(header: [u8; 4]) -> Result<usize, SandboxError> {
+    let length = usize::try_from(u32::from_be_bytes(header)).unwrap_or(usize::MAX);
+    if length > MAX_FRAME {
+        Err(SandboxError::Message(format!("{length} bytes announced")))
+    } else {
+        Ok(length)
+    }
+}
+
+/// The message of a body.
+pub(crate) fn decode<T: DeserializeOwned>(body: &[u8]) -> Result<T, SandboxError> {
+    serde_json::from_slice(body).map_err(|error| SandboxError::Message(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_back_as_they_were() {
+        let request = Request::Run {
+            id: 7,
+            argv: vec!["bash".to_owned(), "-c".to_owned(), "echo \u{fc}".to_owned()],
+            cwd: PathBuf::from("/w"),
+            env: vec![("PWD".to_owned(), "/w".to_owned())],
+        };
+        let frame = encode(&request).unwrap();
+        let (header, body) = frame.split_first_chunk::<4>().unwrap();
+        assert_eq!(body_length(*header).unwrap(), body.len());
+        assert_eq!(decode::<Request>(body).unwrap(), request);
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_is_refused_on_both_sides() {
+        let huge = Request::Run {
+            id: 1,
+            argv: vec!["x".repeat(MAX_FRAME)],
+            cwd: PathBuf::new(),
+            env: Vec::new(),
+        };
+        assert!(matches!(encode(&huge), Err(SandboxError::CommandTooLong { .. })));
+        assert!(matches!(
+            body_length(u32::MAX.to_be_bytes()),
+            Err(SandboxError::Message(_))
+        ));
+    }
+}

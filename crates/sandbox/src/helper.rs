@@ -1,0 +1,340 @@
+//! The daemon's side of a helper.
+
+use crate::error::SandboxError;
+use crate::frame::{self, Report, Request};
+use crate::keeper;
+use crate::running::{Exit, Running};
+use crate::slot::HelperSpec;
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::collections::HashMap;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout};
+
+/// Messages that may wait for a helper; every running command keeps one place for its kill.
+const QUEUE: usize = 128;
+/// How long the start of a command may take.
+const START_WITHIN: Duration = Duration::from_secs(10);
+
+/// A command to run under a helper. Its output and its error output are one stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// Where it runs.
+    pub cwd: PathBuf,
+    /// What it sees besides the session's environment.
+    pub env: Vec<(String, String)>,
+}
+
+/// A message on its way to the helper, with the descriptors that travel along.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    bytes: Vec<u8>,
+    descriptors: Vec<OwnedFd>,
+}
+
+impl Outgoing {
+    pub(crate) const fn plain(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            descriptors: Vec::new(),
+        }
+    }
+}
+
+/// What waits for news of one command.
+#[derive(Debug)]
+struct Waiting {
+    started: Option<oneshot::Sender<Result<u32, (Option<i32>, String)>>>,
+    exited: oneshot::Sender<Exit>,
+}
+
+/// The commands of one helper, shared with the task that reads its reports.
+#[derive(Debug)]
+pub(crate) struct Commands {
+    /// `None` when the helper is gone.
+    waiting: Mutex<Option<HashMap<u64, Waiting>>>,
+    last_end: Mutex<Instant>,
+}
+
+/// A resident helper process. Dropping it ends everything that runs under it (I5).
+#[derive(Debug)]
+pub struct Helper {
+    commands: Arc<Commands>,
+    outgoing: mpsc::Sender<Outgoing>,
+    next: AtomicU64,
+    closing: watch::Sender<bool>,
+    gone: watch::Receiver<bool>,
+}
+
+impl Helper {
+    /// Starts a helper in the session's working directory.
+    ///
+    /// # Errors
+    /// When the process cannot be started.
+    pub async fn spawn(spec: &HelperSpec) -> Result<Self, SandboxError> {
+        let failed = |source| SandboxError::HelperStart {
+            exe: spec.exe.clone(),
+            source,
+        };
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
+        ours.set_nonblocking(true).map_err(failed)?;
+        let stream = Arc::new(UnixStream::from_std(ours).map_err(failed)?);
+        let commands = Arc::new(Commands {
+            waiting: Mutex::new(Some(HashMap::new())),
+            last_end: Mutex::new(Instant::now()),
+        });
+        let (closing, closed) = watch::channel(false);
+        let (outgoing, queue) = mpsc::channel(QUEUE);
+        let gone = keeper::start(spec, theirs.into(), closed.clone()).await?;
+        tokio::spawn(write_requests(Arc::clone(&stream), queue, closed));
+        tokio::spawn(read_reports(stream, Arc::clone(&commands)));
+        Ok(Self {
+            commands,
+            outgoing,
+            next: AtomicU64::new(1),
+            closing,
+            gone,
+        })
+    }
+
+    /// Starts a command. Dropping the [`Running`] kills it.
+    ///
+    /// # Errors
+    /// When it cannot be started, or the helper is gone or stuck.
+    pub async fn run(&self, command: CommandSpec) -> Result<Running, SandboxError> {
+        let slow = |_| SandboxError::HelperSlow { within_ms: 10_000 };
+        let program = command.argv.first().cloned().unwrap_or_default();
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let env = with_pwd(command.env, &command.cwd);
+        let bytes = frame::encode(&Request::Run {
+            id,
+            argv: command.argv,
+            cwd: command.cwd,
+            env,
+        })?;
+        let gone = |_| SandboxError::HelperGone;
+        let kill = timeout(START_WITHIN, self.outgoing.clone().reserve_owned())
+            .await
+            .map_err(slow)?
+            .map_err(gone)?;
+        let (output, stdout, stderr) = output_pipe()?;
+        let (started_tx, started) = oneshot::channel();
+        let (exited_tx, exited) = oneshot::channel();
+        self.commands.expect(
+            id,
+            Waiting {
+                started: Some(started_tx),
+                exited: exited_tx,
+            },
+        )?;
+        // From here on a dropped future kills the command: the request is sent before the kill, or not at all.
+        let mut running = Running::new(id, output, exited, kill);
+        let message = Outgoing {
+            bytes,
+            descriptors: vec![stdout, stderr],
+        };
+        timeout(START_WITHIN, self.outgoing.send(message))
+            .await
+            .map_err(slow)?
+            .map_err(|_| SandboxError::HelperGone)?;
+        match timeout(START_WITHIN, started)
+            .await
+            .map_err(slow)?
+            .map_err(|_| SandboxError::HelperGone)?
+        {
+            Ok(pid) => {
+                running.started(pid);
+                Ok(running)
+            }
+            Err((errno, message)) => {
+                running.forget();
+                Err(SandboxError::CommandStart {
+                    program,
+                    errno,
+                    message,
+                })
+            }
+        }
+    }
+
+    /// Whether commands can be run.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        !*self.closing.borrow() && self.commands.lock().is_some()
+    }
+
+    /// Since when nothing runs; nothing while a command runs.
+    #[must_use]
+    pub fn idle_for(&self) -> Option<Duration> {
+        let running = self
+            .commands
+            .lock()
+            .as_ref()
+            .is_some_and(|waiting| !waiting.is_empty());
+        let last = *self
+            .commands
+            .last_end
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        (!running).then(|| last.elapsed())
+    }
+
+    /// Ends the helper and everything under it, and waits until that is done, at most `within`. Whether it is done.
+    pub async fn close(&self, within: Duration) -> bool {
+        self.closing.send_replace(true);
+        let mut gone = self.gone.clone();
+        matches!(timeout(within, gone.wait_for(|gone| *gone)).await, Ok(Ok(_)))
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        self.closing.send_replace(true);
+    }
+}
+
+impl Commands {
+    fn lock(&self) -> MutexGuard<'_, Option<HashMap<u64, Waiting>>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn expect(&self, id: u64, waiting: Waiting) -> Result<(), SandboxError> {
+        self.lock()
+            .as_mut()
+            .ok_or(SandboxError::HelperGone)?
+            .insert(id, waiting);
+        Ok(())
+    }
+
+    fn learn(&self, report: Report) {
+        let mut guard = self.lock();
+        let Some(waiting) = guard.as_mut() else { return };
+        match report {
+            Report::Started { id, pid } => {
+                if let Some(started) = waiting.get_mut(&id).and_then(|waiting| waiting.started.take()) {
+                    let _ = started.send(Ok(pid));
+                }
+            }
+            Report::Refused { id, errno, message } => {
+                if let Some(started) = waiting.remove(&id).and_then(|waiting| waiting.started) {
+                    let _ = started.send(Err((errno, message)));
+                }
+            }
+            Report::Exited { id, code, signal } => {
+                if let Some(waiting) = waiting.remove(&id) {
+                    let _ = waiting.exited.send(Exit { code, signal });
+                }
+                *self.last_end.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            }
+        }
+    }
+}
+
+fn with_pwd(mut env: Vec<(String, String)>, cwd: &std::path::Path) -> Vec<(String, String)> {
+    if let Some(cwd) = cwd.to_str() {
+        env.push(("PWD".to_owned(), cwd.to_owned()));
+    }
+    env
+}
+
+fn output_pipe() -> Result<(pipe::Receiver, OwnedFd, OwnedFd), SandboxError> {
+    let failed = |source: io::Error| SandboxError::Io {
+        action: "open",
+        path: "a pipe".to_owned(),
+        source,
+    };
+    let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
+    let second = write.try_clone().map_err(failed)?;
+    Ok((
+        pipe::Receiver::from_owned_fd(read).map_err(failed)?,
+        write,
+        second,
+    ))
+}
+
+/// Hands requests over in order. Ends when the helper is to close, which the helper sees as the end of its socket.
+async fn write_requests(
+    stream: Arc<UnixStream>,
+    mut queue: mpsc::Receiver<Outgoing>,
+    mut closed: watch::Receiver<bool>,
+) {
+    let send_all = async {
+        while let Some(message) = queue.recv().await {
+            if send(&stream, &message).await.is_err() {
+                break;
+            }
+        }
+    };
+    let told = async { drop(closed.wait_for(|closed| *closed).await) };
+    tokio::select! {
+        () = told => {}
+        () = send_all => {}
+    }
+    let _ = rustix::net::shutdown(stream.as_fd(), rustix::net::Shutdown::Write);
+}
+
+async fn send(stream: &UnixStream, message: &Outgoing) -> io::Result<()> {
+    let mut sent = 0;
+    while let Some(rest) = message.bytes.get(sent..).filter(|rest| !rest.is_empty()) {
+        sent += stream
+            .async_io(Interest::WRITABLE, || {
+                let fds: Vec<_> = message.descriptors.iter().map(|fd| fd.as_fd()).collect();
+                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+                let mut control = SendAncillaryBuffer::new(&mut space);
+                // The descriptors go with the first bytes, which are the length.
+                if sent == 0 && !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&fds)) {
+                    return Err(io::Error::other("no room for the descriptors"));
+                }
+                Ok(sendmsg(
+                    stream,
+                    &[IoSlice::new(rest)],
+                    &mut control,
+                    SendFlags::NOSIGNAL,
+                )?)
+            })
+            .await?;
+    }
+    Ok(())
+}
+
+/// Reads reports until the helper is gone; then nobody waits for it any more.
+async fn read_reports(stream: Arc<UnixStream>, commands: Arc<Commands>) {
+    while let Ok(report) = read_report(&stream).await {
+        commands.learn(report);
+    }
+    *commands.lock() = None;
+}
+
+async fn read_report(stream: &UnixStream) -> Result<Report, SandboxError> {
+    let mut header = [0; 4];
+    fill(stream, &mut header).await?;
+    let mut body = vec![0; frame::body_length(header)?];
+    fill(stream, &mut body).await?;
+    frame::decode(&body)
+}
+
+async fn fill(stream: &UnixStream, mut buffer: &mut [u8]) -> Result<(), SandboxError> {
+    let lost = |error: io::Error| SandboxError::Message(error.to_string());
+    while !buffer.is_empty() {
+        stream.readable().await.map_err(lost)?;
+        match stream.try_read(buffer) {
+            Ok(0) => return Err(SandboxError::HelperGone),
+            Ok(count) => buffer = buffer.get_mut(count..).unwrap_or_default(),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(lost(error)),
+        }
+    }
+    Ok(())
+}

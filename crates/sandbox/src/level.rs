@@ -1,0 +1,31 @@
+//! Which kernel sandbox there is.
+
+use crate::error::SandboxError;
+use agentd_protocol::SandboxLevel;
+
+/// The level at which sessions run when at least `require` is asked for. There is no kernel sandbox yet, so anything but
+/// none is refused; it never falls back silently.
+///
+/// # Errors
+/// [`SandboxError::Unsupported`] for every level but none.
+pub const fn check(require: SandboxLevel) -> Result<SandboxLevel, SandboxError> {
+    match require {
+        SandboxLevel::None => Ok(SandboxLevel::None),
+        SandboxLevel::Confined | SandboxLevel::Isolated => {
+            Err(SandboxError::Unsupported { required: require })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i7_a_level_that_is_not_there_is_refused_and_never_lowered() {
+        assert_eq!(check(SandboxLevel::None).unwrap(), SandboxLevel::None);
+        for level in [SandboxLevel::Confined, SandboxLevel::Isolated] {
+            assert!(matches!(check(level), Err(SandboxError::Unsupported { required }) if required == level));
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The process table, as far as it concerns us.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// One process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
+    pub(crate) group: i32,
+    /// Dead, but not waited for yet.
+    pub(crate) dead: bool,
+    /// When it started, in the kernel's ticks; with the pid it names a process for good.
+    pub(crate) started: u64,
+}
+
+/// All processes, by pid.
+pub(crate) type Table = BTreeMap<i32, Process>;
+
+/// Reads one process.
+pub(crate) fn read(pid: i32) -> Option<Process> {
+    parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+fn parse(pid: i32, stat: &str) -> Option<Process> {
+    // The name in parentheses may hold anything, also parentheses and spaces: the fields start after the last one.
+    let mut fields = stat.get(stat.rfind(')')?.checked_add(2)?..)?.split(' ');
+    let state = fields.next()?;
+    let parent = fields.next()?.parse().ok()?;
+    let group = fields.next()?.parse().ok()?;
+    let started = fields.nth(16)?.parse().ok()?;
+    Some(Process {
+        pid,
+        parent,
+        group,
+        dead: matches!(state, "Z" | "X" | "x"),
+        started,
+    })
+}
+
+/// Reads all processes.
+pub(crate) fn table() -> Table {
+    let Ok(entries) = fs::read_dir("/proc") else {
+        return Table::new();
+    };
+    entries
+        .filter_map(|entry| read(entry.ok()?.file_name().to_str()?.parse().ok()?))
+        .map(|process| (process.pid, process))
+        .collect()
+}
+
+/// The processes of `seeds` and all below them.
+pub(crate) fn with_descendants(table: &Table, seeds: impl IntoIterator<Item = i32>) -> BTreeSet<i32> {
+    let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
+    for process in table.values() {
+        children.entry(process.parent).or_default().push(process.pid);
+    }
+    let mut found = BTreeSet::new();
+    let mut open: Vec<i32> = seeds.into_iter().collect();
+    while let Some(pid) = open.pop() {
+        if found.insert(pid) {
+            open.extend(children.get(&pid).into_iter().flatten());
+        }
+    }
+    found
+}
+
+/// Sends a signal; a process that is gone already is fine.
+pub(crate) fn signal(pid: i32, signal: Signal) {
+    if let Some(pid) = Pid::from_raw(pid) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// Kills every process whose environment carries the marker: what a helper leaves behind when it is itself killed.
+pub(crate) fn kill_marked(marker: &str) {
+    let own = i32::try_from(std::process::id()).unwrap_or(0);
+    for _ in 0..100 {
+        let marked: Vec<i32> = table()
+            .values()
+            .filter(|process| !process.dead && process.pid != own)
+            .filter(|process| carries(process.pid, marker))
+            .map(|process| process.pid)
+            .collect();
+        if marked.is_empty() {
+            return;
+        }
+        for pid in marked {
+            signal(pid, Signal::KILL);
+        }
+    }
+}
+
+fn carries(pid: i32, marker: &str) -> bool {
+    fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| {
+        environ
+            .split(|byte| *byte == 0)
+            .any(|variable| variable == marker.as_bytes())
+    })
+}
+
+/// Whether a process is below another one in the process tree. What cannot be read counts as a descendant: the answer
+/// is used to refuse peers (I7).
+#[must_use]
+pub fn descends_from(pid: u32, ancestor: u32) -> bool {
+    let (Ok(mut pid), Ok(ancestor)) = (i32::try_from(pid), i32::try_from(ancestor)) else {
+        return true;
+    };
+    if pid <= 0 {
+        return true;
+    }
+    // A chain this long is none that we want to talk to.
+    for _ in 0..1024 {
+        let Some(process) = read(pid) else { return true };
+        pid = process.parent;
+        if pid == ancestor {
+            return true;
+        }
+        if pid <= 1 {
+            return false;
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_with_parentheses_and_spaces_does_not_confuse_the_fields() {
+        let stat = "42 (a) b) (c) S 7 42 42 0 -1 4194560 1 0 0 0 1 2 0 0 20 0 1 0 98765 1 2 3";
+        let process = Process {
+            pid: 42,
+            parent: 7,
+            group: 42,
+            dead: false,
+            started: 98765,
+        };
+        assert_eq!(parse(42, stat), Some(process));
+        assert_eq!(parse(42, "42 (x"), None);
+    }
+
+    #[test]
+    fn i7_an_unreadable_peer_counts_as_a_descendant() {
+        let own = std::process::id();
+        assert!(descends_from(0, own));
+        assert!(descends_from(u32::MAX, own));
+        assert!(descends_from(4_190_000, own));
+    }
+
+    #[test]
+    fn a_process_descends_from_its_parent_and_not_from_itself() {
+        let own = std::process::id();
+        let parent = read(i32::try_from(own).unwrap()).unwrap().parent;
+        assert!(descends_from(own, u32::try_from(parent).unwrap()));
+        assert!(!descends_from(own, own));
+    }
+
+    #[test]
+    fn descendants_are_found_at_every_depth() {
+        let row = |pid, parent| {
+            (
+                pid,
+                Process {
+                    pid,
+                    parent,
+                    group: pid,
+                    dead: false,
+                    started: 1,
+                },
+            )
+        };
+        let table = Table::from([row(2, 1), row(3, 2), row(4, 3), row(9, 1)]);
+        assert_eq!(with_descendants(&table, [2]), BTreeSet::from([2, 3, 4]));
+    }
+}

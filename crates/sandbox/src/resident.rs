@@ -1,0 +1,361 @@
+//! The helper's side: one thread, no runtime, parent or subreaper of all that it starts.
+
+use crate::error::SandboxError;
+use crate::family::Family;
+use crate::frame::{self, Report, Request};
+use crate::processes::{self, signal, table, with_descendants};
+use nix::sys::signal::{SigSet, Signal as NixSignal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::{Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, setsid, wait};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{IoSliceMut, Read as _, Write as _};
+use std::mem::MaybeUninit;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// The first argument that makes the program a helper.
+pub const HELPER_ARG: &str = "__helper";
+
+/// How long a command has to end by itself after TERM.
+const GRACE: Duration = Duration::from_millis(500);
+/// Between two looks at processes that were killed and are not gone yet.
+const AGAIN: Duration = Duration::from_millis(10);
+/// After this time the end does not wait for processes that were killed and hang in the kernel.
+const END_WITHIN: Duration = Duration::from_secs(10);
+
+/// Runs the helper: to be called by the program when its first argument is [`HELPER_ARG`], before any runtime or thread
+/// is started. Standard input is the socket to the daemon. Returns when the socket is closed and no descendant is left.
+#[must_use]
+pub fn helper_main() -> ExitCode {
+    match Resident::start() {
+        Ok(resident) => {
+            resident.serve();
+            ExitCode::SUCCESS
+        }
+        Err(_) => ExitCode::from(70),
+    }
+}
+
+/// A command that was told to end.
+struct Ending {
+    family: Family,
+    due: Instant,
+}
+
+struct Resident {
+    own: i32,
+    socket: File,
+    signals: SignalFd,
+    running: BTreeMap<u64, Family>,
+    /// Running commands by the pid of their leader.
+    leaders: BTreeMap<i32, u64>,
+    ending: Vec<Ending>,
+}
+
+impl Resident {
+    fn start() -> Result<Self, std::io::Error> {
+        close_inherited();
+        // A session of its own: no terminal to read from, and no signal of the daemon's terminal.
+        let _ = setsid();
+        set_child_subreaper(Some(getpid()))?;
+        // The socket alone decides when the helper ends, so the signals that end programs are not taken; commands start
+        // with an empty mask.
+        let mut blocked = SigSet::empty();
+        for signal in [
+            NixSignal::SIGHUP,
+            NixSignal::SIGINT,
+            NixSignal::SIGQUIT,
+            NixSignal::SIGTERM,
+            NixSignal::SIGCHLD,
+        ] {
+            blocked.add(signal);
+        }
+        blocked.thread_block()?;
+        let mut child = SigSet::empty();
+        child.add(NixSignal::SIGCHLD);
+        let signals = SignalFd::with_flags(&child, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        let socket = File::from(rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3)?);
+        Ok(Self {
+            own: getpid().as_raw_nonzero().get(),
+            socket,
+            signals,
+            running: BTreeMap::new(),
+            leaders: BTreeMap::new(),
+            ending: Vec::new(),
+        })
+    }
+
+    fn serve(mut self) {
+        while self.turn().is_ok() {}
+        self.end();
+    }
+
+    /// Waits for news and acts on it. An error means that the daemon is gone.
+    fn turn(&mut self) -> Result<(), SandboxError> {
+        let due = self.ending.iter().map(|ending| ending.due).min();
+        let readable = self.wait_until(due, true);
+        self.reap()?;
+        self.escalate();
+        if readable {
+            let (request, descriptors) = self.receive()?;
+            self.obey(request, descriptors)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until something happens or the moment has come; whether the daemon said something.
+    fn wait_until(&self, due: Option<Instant>, listen: bool) -> bool {
+        let timeout = due.map(|due| {
+            let left = due.saturating_duration_since(Instant::now());
+            Timespec {
+                tv_sec: i64::try_from(left.as_secs()).unwrap_or(60),
+                tv_nsec: i64::from(left.subsec_nanos()),
+            }
+        });
+        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
+        if listen {
+            fds.push(PollFd::new(&self.socket, PollFlags::IN));
+        }
+        if poll(&mut fds, timeout.as_ref()).is_err() {
+            return false;
+        }
+        let readable = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
+        while matches!(self.signals.read_signal(), Ok(Some(_))) {}
+        readable
+    }
+
+    /// Collects everything that ended: commands, which are reported, and orphans.
+    fn reap(&mut self) -> Result<(), SandboxError> {
+        while let Some((pid, status)) = next_dead() {
+            if let Some(id) = self.leaders.remove(&pid) {
+                self.running.remove(&id);
+                self.say(&Report::Exited {
+                    id,
+                    code: status.exit_status(),
+                    signal: status.terminating_signal(),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self) -> Result<(Request, Vec<OwnedFd>), SandboxError> {
+        let lost = |error: std::io::Error| SandboxError::Message(error.to_string());
+        let mut header = [0_u8; 4];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let received = recvmsg(
+            &self.socket,
+            &mut [IoSliceMut::new(&mut header)],
+            &mut control,
+            RecvFlags::CMSG_CLOEXEC,
+        )
+        .map_err(|errno| lost(errno.into()))?
+        .bytes;
+        let mut descriptors = Vec::new();
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(fds) = message {
+                descriptors.extend(fds);
+            }
+        }
+        let rest = header.get_mut(received..).unwrap_or_default();
+        if received == 0 {
+            return Err(SandboxError::HelperGone);
+        }
+        self.socket.read_exact(rest).map_err(lost)?;
+        let mut body = vec![0; frame::body_length(header)?];
+        self.socket.read_exact(&mut body).map_err(lost)?;
+        Ok((frame::decode(&body)?, descriptors))
+    }
+
+    fn obey(&mut self, request: Request, descriptors: Vec<OwnedFd>) -> Result<(), SandboxError> {
+        match request {
+            Request::Run { id, argv, cwd, env } => {
+                let report = match start_command(&argv, &cwd, env, descriptors) {
+                    Ok(pid) => self.started(id, pid),
+                    Err(error) => Report::Refused {
+                        id,
+                        errno: error.raw_os_error(),
+                        message: error.to_string(),
+                    },
+                };
+                self.say(&report)
+            }
+            Request::Kill { id, now } => {
+                self.kill(id, now);
+                Ok(())
+            }
+        }
+    }
+
+    fn started(&mut self, id: u64, pid: u32) -> Report {
+        let raw = i32::try_from(pid).unwrap_or_default();
+        // The child is not waited for yet, so it is in the table even if it ended already.
+        match processes::read(raw) {
+            Some(process) => {
+                self.running.insert(id, Family::of(process));
+                self.leaders.insert(raw, id);
+                Report::Started { id, pid }
+            }
+            None => {
+                signal(raw, Signal::KILL);
+                Report::Refused {
+                    id,
+                    errno: None,
+                    message: "cannot read /proc".to_owned(),
+                }
+            }
+        }
+    }
+
+    fn kill(&mut self, id: u64, now: bool) {
+        let Some(mut family) = self.running.get(&id).cloned() else {
+            return;
+        };
+        if !now {
+            for pid in family.living(&table(), self.own, &self.others(Some(id))) {
+                signal(pid, Signal::TERM);
+                // A stopped process takes no TERM until it goes on.
+                signal(pid, Signal::CONT);
+            }
+        }
+        let due = if now {
+            Instant::now()
+        } else {
+            Instant::now() + GRACE
+        };
+        self.running.insert(id, family.clone());
+        self.ending.push(Ending { family, due });
+        self.escalate();
+    }
+
+    /// Leaders of the commands other than `id` that run and were not told to end.
+    fn others(&self, id: Option<u64>) -> BTreeSet<i32> {
+        self.leaders
+            .iter()
+            .filter(|(_, other)| Some(**other) != id)
+            .map(|(pid, _)| *pid)
+            .collect()
+    }
+
+    /// Kills what was told to end and did not, until none of it is left.
+    fn escalate(&mut self) {
+        let now = Instant::now();
+        if self.ending.iter().all(|ending| ending.due > now) {
+            return;
+        }
+        let table = table();
+        let mut ending = std::mem::take(&mut self.ending);
+        ending.retain_mut(|ending| {
+            if ending.due > now {
+                return true;
+            }
+            let mut others = self.others(None);
+            others.retain(|leader| !ending.family.is_led_by(*leader));
+            let living = ending.family.living(&table, self.own, &others);
+            for pid in &living {
+                signal(*pid, Signal::KILL);
+            }
+            ending.due = now + AGAIN;
+            !living.is_empty()
+        });
+        self.ending = ending;
+    }
+
+    fn say(&mut self, report: &Report) -> Result<(), SandboxError> {
+        self.socket
+            .write_all(&frame::encode(report)?)
+            .map_err(|error| SandboxError::Message(error.to_string()))
+    }
+
+    /// Kills every descendant: first all are stopped, so that none can fork away, then killed until none is left (I5).
+    fn end(&mut self) {
+        let mut stopped = BTreeSet::new();
+        for _ in 0..100 {
+            let living = self.living();
+            if living.is_subset(&stopped) {
+                break;
+            }
+            for pid in living.difference(&stopped) {
+                signal(*pid, Signal::STOP);
+            }
+            stopped.extend(living);
+        }
+        let until = Instant::now() + END_WITHIN;
+        loop {
+            while next_dead().is_some() {}
+            let living = self.living();
+            if living.is_empty() || Instant::now() > until {
+                return;
+            }
+            for pid in living {
+                signal(pid, Signal::KILL);
+            }
+            self.wait_until(Some(Instant::now() + AGAIN), false);
+        }
+    }
+
+    fn living(&self) -> BTreeSet<i32> {
+        let table = table();
+        let mut below = with_descendants(&table, [self.own]);
+        below.retain(|pid| *pid != self.own && table.get(pid).is_some_and(|process| !process.dead));
+        below
+    }
+}
+
+fn next_dead() -> Option<(i32, WaitStatus)> {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => return Some((pid.as_raw_nonzero().get(), status)),
+            Err(Errno::INTR) => {}
+            Ok(None) | Err(_) => return None,
+        }
+    }
+}
+
+/// Closes what the daemon's own parent left open: commands get 0, 1 and 2 and nothing else.
+fn close_inherited() {
+    let Ok(entries) = fs::read_dir("/proc/self/fd") else {
+        return;
+    };
+    let open: Vec<i32> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|fd| *fd > 2)
+        .collect();
+    for fd in open {
+        // The directory that was just read is among them and closed already.
+        let _ = nix::unistd::close(fd);
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where the commands of sessions are started"
+)]
+fn start_command(
+    argv: &[String],
+    cwd: &std::path::Path,
+    env: Vec<(String, String)>,
+    descriptors: Vec<OwnedFd>,
+) -> Result<u32, std::io::Error> {
+    use std::os::unix::process::CommandExt as _;
+    let invalid = |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidInput, what.to_owned());
+    let (program, args) = argv.split_first().ok_or_else(|| invalid("no program named"))?;
+    let [stdout, stderr] =
+        <[OwnedFd; 2]>::try_from(descriptors).map_err(|_| invalid("two descriptors expected"))?;
+    let child = Command::new(program)
+        .args(args)
+        .envs(env)
+        .current_dir(cwd)
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(stderr)
+        .process_group(0)
+        .spawn()?;
+    Ok(child.id())
+}

@@ -1,0 +1,85 @@
+//! One running command, as the daemon sees it.
+
+use crate::error::SandboxError;
+use crate::frame::{self, Request};
+use crate::helper::Outgoing;
+use tokio::net::unix::pipe;
+use tokio::sync::{mpsc, oneshot};
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code, when it ended by itself.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+}
+
+/// A running command. Dropped before its end, it is killed with everything below it: TERM, 500 ms later KILL.
+#[derive(Debug)]
+pub struct Running {
+    id: u64,
+    pid: u32,
+    pub(crate) output: pipe::Receiver,
+    pub(crate) exited: oneshot::Receiver<Exit>,
+    /// The place in the queue for the kill, taken at the start so that the kill cannot fail for lack of room.
+    kill: Option<mpsc::OwnedPermit<Outgoing>>,
+}
+
+impl Running {
+    pub(crate) const fn new(
+        id: u64,
+        output: pipe::Receiver,
+        exited: oneshot::Receiver<Exit>,
+        kill: mpsc::OwnedPermit<Outgoing>,
+    ) -> Self {
+        Self {
+            id,
+            pid: 0,
+            output,
+            exited,
+            kill: Some(kill),
+        }
+    }
+
+    pub(crate) const fn started(&mut self, pid: u32) {
+        self.pid = pid;
+    }
+
+    /// The command's process id.
+    #[must_use]
+    pub const fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Tells the command and everything below it to end: TERM and 500 ms later KILL, or KILL at once. The first word
+    /// counts; more are not needed.
+    pub fn kill(&mut self, now: bool) {
+        if let Some(place) = self.kill.take()
+            && let Ok(bytes) = frame::encode(&Request::Kill { id: self.id, now })
+        {
+            place.send(Outgoing::plain(bytes));
+        }
+    }
+
+    /// There is nothing to kill any more.
+    pub(crate) fn forget(&mut self) {
+        self.kill = None;
+    }
+
+    /// Waits for the command's end, whatever becomes of its output.
+    ///
+    /// # Errors
+    /// [`SandboxError::HelperGone`] when the helper ended first.
+    pub async fn exit(&mut self) -> Result<Exit, SandboxError> {
+        let exit = (&mut self.exited).await.map_err(|_| SandboxError::HelperGone);
+        self.forget();
+        exit
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill(false);
+    }
+}

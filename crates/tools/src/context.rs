@@ -1,0 +1,84 @@
+//! What a running tool is given, and what it gives back.
+
+use crate::seen::FilesSeen;
+use agentd_protocol::ToolOutcome;
+use agentd_sandbox::{Beneath, HelperSlot};
+use agentd_settings::ToolsConfig;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Limits of tool calls.
+pub type ToolLimits = ToolsConfig;
+
+/// Output that a running tool made since the last report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    /// Where in the whole output `text` begins, in bytes; a gap means that some was not shown.
+    pub offset: u64,
+    /// The new output.
+    pub text: String,
+}
+
+/// Takes the output of running tools, at most every 100 ms; must not block.
+#[derive(Clone)]
+pub struct ProgressSink(Arc<dyn Fn(Progress) + Send + Sync>);
+
+impl ProgressSink {
+    /// A sink that calls `f`.
+    pub fn new(f: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(f))
+    }
+
+    /// Nobody looks.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self::new(|_| {})
+    }
+
+    /// Reports new output.
+    pub fn report(&self, progress: Progress) {
+        (self.0)(progress);
+    }
+}
+
+impl fmt::Debug for ProgressSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ProgressSink")
+    }
+}
+
+/// What a running tool is given.
+#[derive(Debug, Clone)]
+pub struct ToolContext {
+    /// The session's working directory.
+    pub workdir: Arc<Beneath>,
+    /// The files that the session knows.
+    pub seen: Arc<FilesSeen>,
+    /// The session's process helper.
+    pub helper: HelperSlot,
+    /// The limits.
+    pub limits: Arc<ToolLimits>,
+    /// Where output that is too long for a result is put.
+    pub spill_dir: PathBuf,
+    /// Who sees output while it comes.
+    pub progress: ProgressSink,
+}
+
+/// The whole of an output that was too long for its result: a file to be stored as a blob, removed when dropped.
+#[derive(Debug)]
+pub struct Spilled {
+    /// The name under which `truncated.spill` refers to it.
+    pub name: String,
+    /// The file.
+    pub path: PathBuf,
+}
+
+/// What a tool call came to.
+#[derive(Debug)]
+pub struct Finished {
+    /// The result.
+    pub outcome: ToolOutcome,
+    /// The whole output, when the result is not all of it.
+    pub spilled: Option<Spilled>,
+}
