@@ -1,3 +1,77 @@
-//! agentd
+//! The daemon. `main` reads the process's surroundings once, then hands over to `agentd-node`.
 
-fn main() {}
+mod args;
+mod demo;
+mod serve;
+
+use agentd_node::Surroundings;
+use agentd_settings::{Loaded, SettingsError, Sources};
+use args::Args;
+use clap::Parser as _;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Usage or bad configuration.
+const EXIT_USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    // The daemon starts itself again as the helper that runs commands; that must come before any thread.
+    if std::env::args_os().nth(1).is_some_and(|arg| arg == agentd_sandbox::HELPER_ARG) {
+        return agentd_sandbox::helper_main();
+    }
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => {
+            let code = u8::try_from(error.exit_code()).unwrap_or(EXIT_USAGE);
+            // Nothing is left to do when even the usage cannot be shown.
+            let _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    let environment: BTreeMap<String, String> = std::env::vars().collect();
+    let loaded = match load(&args, &environment) {
+        Ok(loaded) => loaded,
+        Err(error) => return fail(EXIT_USAGE, &error.to_string()),
+    };
+    if args.print_config || args.check_config {
+        let text = if args.print_config { loaded.view(true) } else { "the configuration is good".to_owned() };
+        // A closed pipe is no error worth a word.
+        let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
+        return ExitCode::SUCCESS;
+    }
+    if let Some(address) = args.http.as_deref().filter(|address| *address != "off") {
+        return fail(EXIT_USAGE, &format!("--http {address}: this version serves no HTTP; use --http off, or the control socket"));
+    }
+    if let Some(faults) = environment.get("AGENTD_FAULTS")
+        && let Err(error) = agentd_store::fault::arm(faults)
+    {
+        return fail(EXIT_USAGE, &format!("AGENTD_FAULTS: {error}"));
+    }
+    serve::run(args, loaded, environment)
+}
+
+fn load(args: &Args, environment: &BTreeMap<String, String>) -> Result<Loaded, SettingsError> {
+    let home = environment.get("XDG_CONFIG_HOME").cloned();
+    let home = home.or_else(|| environment.get("HOME").map(|home| format!("{home}/.config")));
+    let mut sources = Sources::standard(home.as_deref().map(Path::new), args.config.clone());
+    sources.environment = environment.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    agentd_settings::load(&sources)
+}
+
+/// What of the environment decides about paths.
+fn surroundings(environment: &BTreeMap<String, String>) -> Surroundings {
+    let path = |name: &str| environment.get(name).filter(|value| !value.is_empty()).map(Into::into);
+    Surroundings { home: path("HOME"), data_home: path("XDG_DATA_HOME"), runtime_dir: path("XDG_RUNTIME_DIR") }
+}
+
+/// Says what is wrong on stderr.
+fn fail(code: u8, what: &str) -> ExitCode {
+    let mut stderr = std::io::stderr().lock();
+    for line in what.lines() {
+        // There is nobody left to tell when stderr is gone.
+        let _ = writeln!(stderr, "error: {line}");
+    }
+    ExitCode::from(code)
+}

@@ -1,0 +1,255 @@
+//! A model server on loopback: `POST /v1/messages` (Anthropic) and `POST /v1/chat/completions` (OpenAI), both streaming.
+
+mod plan;
+mod speech;
+
+pub use plan::{Plan, Step};
+
+use bytes::Bytes;
+use futures_util::Stream;
+use http_body_util::{BodyExt as _, Full, Limited, StreamBody, combinators::BoxBody};
+use hyper::body::{Frame, Incoming};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+
+/// The largest request that is read.
+const MAX_REQUEST: usize = 64 << 20;
+
+/// What the server has seen so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Requests whose body was read.
+    pub requests: u64,
+    /// Answers that stream right now.
+    pub open: u64,
+    /// Answers that the client dropped before their end.
+    pub dropped: u64,
+    /// Answers that were sent to their end.
+    pub finished: u64,
+    /// Answers with an error status.
+    pub failed: u64,
+}
+
+/// A running model server. It stops when dropped.
+#[derive(Debug)]
+pub struct ModelServer {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+    accepting: tokio::task::JoinHandle<()>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    seen: watch::Sender<Seen>,
+    failures: Mutex<BTreeMap<String, u32>>,
+    bodies: Mutex<Vec<Bytes>>,
+    keep_bodies: bool,
+}
+
+type Body = BoxBody<Bytes, Infallible>;
+
+impl ModelServer {
+    /// Starts a server on a free port of loopback. With `keep_bodies` every request body is kept for inspection.
+    ///
+    /// # Errors
+    /// When no port can be bound.
+    pub async fn start(keep_bodies: bool) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        let shared = Arc::new(Shared {
+            seen: watch::channel(Seen::default()).0,
+            failures: Mutex::default(),
+            bodies: Mutex::default(),
+            keep_bodies,
+        });
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
+        Ok(Self {
+            address,
+            shared,
+            accepting,
+        })
+    }
+
+    /// `http://127.0.0.1:PORT`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// What it has seen so far.
+    #[must_use]
+    pub fn seen(&self) -> Seen {
+        *self.shared.seen.borrow()
+    }
+
+    /// Waits until what it has seen satisfies `wanted`.
+    pub async fn until(&self, wanted: impl FnMut(&Seen) -> bool) -> Seen {
+        let mut watcher = self.shared.seen.subscribe();
+        // The sender lives in `self`, so the channel cannot close while we wait.
+        watcher
+            .wait_for(wanted)
+            .await
+            .map(|seen| *seen)
+            .unwrap_or_default()
+    }
+
+    /// The request bodies so far, if they are kept.
+    #[must_use]
+    pub fn bodies(&self) -> Vec<Bytes> {
+        self.shared
+            .bodies
+            .lock()
+            .map(|bodies| bodies.clone())
+            .unwrap_or_default()
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        self.accepting.abort();
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        let shared = Arc::clone(&shared);
+        tokio::spawn(async move {
+            let service = service_fn(move |request| {
+                let shared = Arc::clone(&shared);
+                async move { Ok::<_, Infallible>(answer(request, &shared).await) }
+            });
+            // A client that goes away is part of the tests.
+            let _ = hyper::server::conn::http1::Builder::new()
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        });
+    }
+}
+
+async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
+    let speech = match (request.method(), request.uri().path()) {
+        (&Method::POST, "/v1/messages") => speech::Speech::Anthropic,
+        (&Method::POST, "/v1/chat/completions") => speech::Speech::OpenAi,
+        _ => return plain(StatusCode::NOT_FOUND, None, "not here"),
+    };
+    let Ok(body) = Limited::new(request.into_body(), MAX_REQUEST).collect().await else {
+        return plain(StatusCode::PAYLOAD_TOO_LARGE, None, "too large");
+    };
+    let body = body.to_bytes();
+    if shared.keep_bodies
+        && let Ok(mut bodies) = shared.bodies.lock()
+    {
+        bodies.push(body.clone());
+    }
+    shared.seen.send_modify(|seen| seen.requests += 1);
+    let plan = Plan::read(&body);
+    if let Some((status, retry_after)) = shared.failure(&plan) {
+        shared.seen.send_modify(|seen| seen.failed += 1);
+        return plain(status, retry_after, &speech.error(status.as_u16()));
+    }
+    stream(speech, plan.step(&body), shared)
+}
+
+impl Shared {
+    /// Whether this attempt must fail: the first `fail=N` attempts of each step of a plan with that word do.
+    fn failure(&self, plan: &Plan) -> Option<(StatusCode, Option<u64>)> {
+        let (times, status, retry_after) = plan.fail?;
+        let mut failures = self.failures.lock().ok()?;
+        let so_far = failures.entry(plan.key.clone()).or_insert(0);
+        *so_far += 1;
+        (*so_far <= times).then(|| {
+            (
+                StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+                retry_after,
+            )
+        })
+    }
+}
+
+fn plain(status: StatusCode, retry_after: Option<u64>, text: &str) -> Response<Body> {
+    let mut response = Response::new(Full::new(Bytes::copy_from_slice(text.as_bytes())).boxed());
+    *response.status_mut() = status;
+    if let Some(seconds) = retry_after {
+        response.headers_mut().insert("retry-after", seconds.into());
+    }
+    response
+}
+
+fn stream(speech: speech::Speech, step: Step, shared: &Arc<Shared>) -> Response<Body> {
+    let (tx, rx) = mpsc::channel(8);
+    let running = Running::new(Arc::clone(shared));
+    tokio::spawn(async move {
+        for chunk in speech.chunks(&step) {
+            if tx.send(chunk).await.is_err() {
+                return;
+            }
+        }
+        if step.hang() {
+            // The stream stays open without an end, until the client goes.
+            tx.closed().await;
+        }
+    });
+    let mut response = Response::new(StreamBody::new(Chunks { rx, running }).boxed());
+    response.headers_mut().insert(
+        "content-type",
+        hyper::header::HeaderValue::from_static("text/event-stream"),
+    );
+    response
+}
+
+/// Counts one streaming answer; what is dropped before its end was dropped by the client.
+#[derive(Debug)]
+struct Running {
+    shared: Arc<Shared>,
+    ended: bool,
+}
+
+impl Running {
+    fn new(shared: Arc<Shared>) -> Self {
+        shared.seen.send_modify(|seen| seen.open += 1);
+        Self { shared, ended: false }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let ended = self.ended;
+        self.shared.seen.send_modify(|seen| {
+            seen.open -= 1;
+            if ended {
+                seen.finished += 1
+            } else {
+                seen.dropped += 1
+            }
+        });
+    }
+}
+
+struct Chunks {
+    rx: mpsc::Receiver<Bytes>,
+    running: Running,
+}
+
+impl Stream for Chunks {
+    type Item = Result<Frame<Bytes>, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match self.rx.poll_recv(cx) {
+            Poll::Ready(Some(chunk)) => Poll::Ready(Some(Ok(Frame::data(chunk)))),
+            Poll::Ready(None) => {
+                self.running.ended = true;
+                Poll::Ready(None)
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! The project that an agent of the demo repairs.
+
+use agentd_node::NamedScript;
+use agentd_provider::demo as script;
+use anyhow::{Context as _, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One project in a directory of its own.
+#[derive(Debug)]
+pub(super) struct Project {
+    number: u32,
+    dir: PathBuf,
+    before: Vec<(String, String)>,
+}
+
+/// The scripted models of a demo with `n` sessions.
+pub(crate) fn scripts(n: u32) -> Vec<NamedScript> {
+    (1..=n).map(|number| NamedScript { name: model(number), script: script::script(number) }).collect()
+}
+
+fn model(number: u32) -> String {
+    format!("demo-{number}")
+}
+
+impl Project {
+    /// Writes the project's files below `work`.
+    pub(super) fn create(work: &Path, number: u32) -> Result<Self> {
+        let dir = work.join(format!("project-{number}"));
+        let before = script::project_files(number);
+        for (path, content) in &before {
+            let path = dir.join(path);
+            let parent = path.parent().context("a file is in a directory")?;
+            fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+            fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(Self { number, dir, before })
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    pub(super) fn name(&self) -> String {
+        format!("demo {}", self.number)
+    }
+
+    pub(super) fn model(&self) -> String {
+        model(self.number)
+    }
+
+    pub(super) fn prompt(&self) -> String {
+        script::prompt(self.number)
+    }
+
+    /// All but the first session may run the test without asking: one approval is enough for a demo.
+    pub(super) fn rules(&self) -> Vec<String> {
+        if self.number == 1 { Vec::new() } else { vec!["allow Bash(sh test.sh)".to_owned()] }
+    }
+
+    /// What the agent changed, as a unified diff.
+    pub(super) fn diff(&self) -> Result<String> {
+        let mut all = String::new();
+        for (path, before) in &self.before {
+            let after = fs::read_to_string(self.dir.join(path)).with_context(|| format!("cannot read {path}"))?;
+            if after != *before {
+                let diff = similar::TextDiff::from_lines(before, &after);
+                all.push_str(&diff.unified_diff().header(&format!("a/{path}"), &format!("b/{path}")).to_string());
+            }
+        }
+        Ok(all)
+    }
+}

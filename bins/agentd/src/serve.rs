@@ -1,0 +1,108 @@
+//! From a configuration to a running node and back: start, say so, wait for the end.
+
+use crate::args::Args;
+use crate::{demo, fail, surroundings};
+use agentd_node::{Ended, Node, NodeArgs, NodeError, Paths};
+use agentd_settings::Loaded;
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// An internal failure.
+const EXIT_INTERNAL: u8 = 70;
+
+pub(crate) fn run(args: Args, loaded: Loaded, environment: BTreeMap<String, String>) -> ExitCode {
+    // The demo has a place of its own, so it always works, also beside a daemon with real work.
+    let temporary = match (&args.demo, &args.data_dir) {
+        (Some(_), None) => match tempfile::Builder::new().prefix("agentd-demo-").tempdir() {
+            Ok(dir) => Some(dir),
+            Err(error) => return fail(1, &format!("no temporary directory for the demo: {error}")),
+        },
+        _ => None,
+    };
+    let settings = &loaded.settings.node;
+    let data_dir = args.data_dir.clone().or_else(|| configured(&settings.data_dir));
+    let data_dir = temporary.as_ref().map(|dir| dir.path().to_path_buf()).or(data_dir);
+    let socket = args.socket.clone().or_else(|| configured(&settings.socket));
+    let paths = match Paths::choose(&surroundings(&environment), data_dir.as_deref(), socket.as_deref()) {
+        Ok(paths) => paths,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    };
+    if let Err(error) = paths
+        .create()
+        .and_then(|()| agentd_node::start_logging(&paths, &loaded.settings.log, args.log.as_deref(), args.verbose))
+    {
+        return fail(error.exit_code(), &error.to_string());
+    }
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("agentd").build() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(EXIT_INTERNAL, &format!("no runtime: {error}")),
+    };
+    let outcome = runtime.block_on(serve(&args, loaded, environment, paths));
+    // Blocking work that is still under way (a tool's file access) must not hold the exit.
+    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    match outcome {
+        Ok(Ended::Stopped) => ExitCode::SUCCESS,
+        Ok(Ended::Failed(why)) => fail(EXIT_INTERNAL, &why),
+        Err(error) => fail(error.exit_code(), &error.to_string()),
+    }
+}
+
+fn configured(path: &str) -> Option<PathBuf> {
+    (!path.is_empty()).then(|| PathBuf::from(path))
+}
+
+async fn serve(
+    args: &Args,
+    loaded: Loaded,
+    environment: BTreeMap<String, String>,
+    paths: Paths,
+) -> Result<Ended, NodeError> {
+    let socket = paths.socket.clone();
+    let demo = args.demo;
+    let notify = environment.get("NOTIFY_SOCKET").cloned();
+    let node = Node::start(NodeArgs { loaded, environment, paths, scripts: demo.map(demo::scripts).unwrap_or_default() }).await?;
+    announce(&node, notify.as_deref());
+    let showing = demo.map(|n| tokio::spawn(demo::show(n, socket)));
+    let ended = node.until_ended().await;
+    if let Some(showing) = showing {
+        showing.abort();
+    }
+    Ok(ended)
+}
+
+/// Says on stderr that the daemon is ready, which model it uses and why, and what to type next.
+fn announce(node: &Node, notify: Option<&str>) {
+    let mut stderr = std::io::stderr().lock();
+    let ctl = agentctl(node.socket(), node.default_socket());
+    let lines = [
+        format!("agentd ready on {} (pid {})", node.socket().display(), std::process::id()),
+        format!("  model: {}", node.model_note()),
+        format!("  data:  {}", node.data_dir().display()),
+        "  web:   off (this version has none)".to_owned(),
+        format!("  next:  {ctl} run \"what does this project do?\"   {ctl} ps   {ctl} help"),
+    ];
+    for line in lines {
+        // A closed stderr is no reason to stop.
+        let _ = writeln!(stderr, "{line}");
+    }
+    if notify.is_some()
+        && let Err(error) = agentd_node::notify_ready()
+    {
+        tracing::warn!(%error, "the service manager was not told");
+    }
+}
+
+/// How to call `agentctl` for this daemon: from a checkout it is not built yet.
+pub(crate) fn agentctl(socket: &Path, default_socket: bool) -> String {
+    let exe = std::env::current_exe().unwrap_or_default();
+    let beside = exe.with_file_name("agentctl").exists();
+    let in_checkout = exe.ancestors().any(|dir| dir.file_name().is_some_and(|name| name == "target"));
+    let program = match (in_checkout, beside) {
+        (true, true) => exe.with_file_name("agentctl").display().to_string(),
+        (true, false) => "cargo run -qp agentctl --".to_owned(),
+        (false, _) => "agentctl".to_owned(),
+    };
+    if default_socket { program } else { format!("{program} --socket {}", socket.display()) }
+}

@@ -1,0 +1,67 @@
+//! Why a node does not start, or stops.
+
+use agentd_store::StoreError;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a node does not start, or stops.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// There is no home directory and no data directory was given.
+    #[error("no home directory is set; give --data-dir DIR")]
+    NoHome,
+    /// A path cannot be made or opened.
+    #[error("{path}: {source}")]
+    Path {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The configuration asks for something that this build cannot do.
+    #[error("{0}")]
+    Unsupported(String),
+    /// The store does not open.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Another daemon listens on the socket.
+    #[error("another agentd listens on {0}; stop it, or give --socket PATH and --data-dir DIR")]
+    SocketInUse(PathBuf),
+    /// The socket cannot be made.
+    #[error("cannot listen on {path}: {why}")]
+    Socket {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// An actor does not start.
+    #[error("{actor} does not start: {why}")]
+    Actor {
+        /// Which.
+        actor: &'static str,
+        /// Why.
+        why: String,
+    },
+    /// The tree cannot go on.
+    #[error("the daemon cannot go on: {0}")]
+    Meltdown(String),
+}
+
+impl NodeError {
+    /// An error of a path.
+    pub(crate) fn path(path: &Path, source: io::Error) -> Self {
+        Self::Path { path: path.to_path_buf(), source }
+    }
+
+    /// The exit code of the daemon: 2 configuration, 69 in use, 70 internal, else 1.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoHome | Self::Unsupported(_) => 2,
+            Self::SocketInUse(_) | Self::Store(StoreError::InUse { .. }) => 69,
+            Self::Actor { .. } | Self::Meltdown(_) => 70,
+            Self::Path { .. } | Self::Store(_) | Self::Socket { .. } => 1,
+        }
+    }
+}

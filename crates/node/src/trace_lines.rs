@@ -1,0 +1,125 @@
+//! What the side files say of an event: pure, one event in, lines out.
+
+use agentd_protocol::{ApprovalKind, Block, Event, EventBody, ModelFinished, ToolFinished, TurnFinished, VerdictKind};
+use serde_json::{Value, json};
+
+/// Characters of a message that a trace shows.
+const MESSAGE_PREVIEW: usize = 200;
+/// Characters of a model's answer that a trace shows.
+const ANSWER_PREVIEW: usize = 500;
+
+/// The records of `trace.jsonl` for an event: `{at, trace_id, session, step, event, data}` with the event names of a
+/// ReAct loop (user_message, llm_request, llm_response, tool_call_parsed, …).
+pub(crate) fn trace(event: &Event, step: Option<u32>) -> Vec<Value> {
+    let record = |name: &str, data: Value| {
+        json!({"at": event.at, "trace_id": event.turn, "session": event.session, "step": step, "event": name, "data": data})
+    };
+    match &event.body {
+        EventBody::InputAccepted(input) => {
+            vec![record("user_message", json!({"input": input.input, "text": preview(&text(&input.content), MESSAGE_PREVIEW)}))]
+        }
+        EventBody::ModelStarted(call) => vec![record(
+            "llm_request",
+            json!({"call": call.call, "attempt": call.attempt, "provider": call.provider, "model": call.model,
+                "inputs": call.inputs.len(), "input_tokens_estimate": call.input_tokens_estimate}),
+        )],
+        EventBody::ModelFinished(answer) => vec![record("llm_response", answered(answer))],
+        EventBody::ModelFailed(failure) => vec![record(
+            "llm_response",
+            json!({"call": failure.call, "attempt": failure.attempt, "error": failure.class, "message": failure.message,
+                "retry_at": failure.retry_at}),
+        )],
+        EventBody::ToolProposed(call) => vec![record(
+            "tool_call_parsed",
+            json!({"tool_call": call.tool_call, "name": call.name, "input": preview(&call.input.to_string(), ANSWER_PREVIEW)}),
+        )],
+        EventBody::VerdictGiven(given) if given.verdict.kind == VerdictKind::Deny => vec![record(
+            "policy_deny_cmd",
+            json!({"tool_call": given.tool_call, "rule": given.verdict.rule, "reason": given.verdict.reason}),
+        )],
+        EventBody::ApprovalAsked(ask) if ask.kind == ApprovalKind::Tool => {
+            vec![record("confirm_exec", json!({"approval": ask.approval, "tool_call": ask.tool_call, "title": ask.title}))]
+        }
+        EventBody::ToolFinished(done) => vec![
+            record("tool_result", finished(done)),
+            record("tool_result_fed_back", json!({"tool_call": done.tool_call, "bytes": done.outcome.llm_text.len()})),
+        ],
+        EventBody::TurnFinished(turn) => ended(turn).into_iter().map(|(name, data)| record(name, data)).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn answered(answer: &ModelFinished) -> Value {
+    let said = text(&answer.content);
+    let calls: Vec<Value> = answer
+        .content
+        .iter()
+        .filter_map(|block| match block {
+            Block::ToolUse { name, input, .. } => Some(json!({"name": name, "input": preview(&input.to_string(), MESSAGE_PREVIEW)})),
+            _ => None,
+        })
+        .collect();
+    json!({"call": answer.call, "attempt": answer.attempt, "text_length": said.chars().count(),
+        "text_preview": preview(&said, ANSWER_PREVIEW), "truncated": said.chars().count() > ANSWER_PREVIEW,
+        "has_tool_call": !calls.is_empty(), "tool_call": calls, "stop_reason": answer.stop_reason, "usage": answer.usage})
+}
+
+fn finished(done: &ToolFinished) -> Value {
+    json!({"tool_call": done.tool_call, "status": done.outcome.status, "duration_ms": done.outcome.duration_ms,
+        "preview": preview(&done.outcome.llm_text, ANSWER_PREVIEW)})
+}
+
+fn ended(turn: &TurnFinished) -> Vec<(&'static str, Value)> {
+    let mut records = Vec::new();
+    if !turn.text.is_empty() {
+        records.push(("final_text", json!({"text": preview(&turn.text, ANSWER_PREVIEW)})));
+    }
+    records.push(("stop_reason", json!({"reason": turn.reason, "steps": turn.steps, "tool_calls": turn.tool_calls, "error": turn.error})));
+    records
+}
+
+/// The record of `audit.jsonl` for an event that security asks about: who, what, why, when, trace id.
+pub(crate) fn audit(event: &Event) -> Option<Value> {
+    let (what, why) = match &event.body {
+        EventBody::SessionCreated(s) => (json!({"title": s.title, "workdir": s.workdir, "model": s.model, "mode": s.mode}), Value::Null),
+        EventBody::SessionUpdated(change) => (json!(change), Value::Null),
+        EventBody::SessionClosed(closed) => (Value::Null, json!(closed.reason)),
+        EventBody::SessionPaused(paused) => (Value::Null, json!(paused.reason)),
+        EventBody::SessionResumed(resumed) => (Value::Null, json!(resumed.reason)),
+        EventBody::InputAccepted(input) => (json!({"input": input.input, "delivery": input.delivery}), Value::Null),
+        EventBody::VerdictGiven(given) => (
+            json!({"tool_call": given.tool_call, "verdict": given.verdict.kind}),
+            json!({"rule": given.verdict.rule, "reason": given.verdict.reason}),
+        ),
+        EventBody::ApprovalAsked(ask) => (json!({"approval": ask.approval, "title": ask.title}), Value::Null),
+        EventBody::ApprovalDecided(d) => {
+            (json!({"approval": d.approval, "decision": d.decision, "scope": d.scope}), json!(d.message))
+        }
+        EventBody::ToolStarted(tool) => {
+            (json!({"tool_call": tool.tool_call, "title": tool.title, "effect": tool.effect, "sandbox": tool.sandbox}), Value::Null)
+        }
+        EventBody::ToolFinished(done) => (json!({"tool_call": done.tool_call, "status": done.outcome.status}), Value::Null),
+        EventBody::TurnFinished(turn) => (json!({"steps": turn.steps, "tool_calls": turn.tool_calls}), json!(turn.reason)),
+        EventBody::RuleAdded(rule) => (json!({"rule": rule.rule}), json!({"approval": rule.approval})),
+        EventBody::RuleRemoved(rule) => (json!({"rule": rule.rule}), Value::Null),
+        EventBody::SessionRecovered(recovered) => (json!(recovered.closed), Value::Null),
+        _ => return None,
+    };
+    Some(json!({"at": event.at, "who": event.by, "session": event.session, "seq": event.seq, "event": event.body.kind(),
+        "what": what, "why": why, "trace_id": event.turn}))
+}
+
+fn text(content: &[Block]) -> String {
+    let texts = content.iter().filter_map(|block| match block {
+        Block::Text { text } => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
+
+fn preview(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}

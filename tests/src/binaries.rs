@@ -1,0 +1,88 @@
+//! The real binaries, built once for all tests of a run.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// The paths of the built binaries.
+#[derive(Debug, Clone)]
+pub struct Binaries {
+    /// The daemon, with fault points compiled in (they do nothing unless asked).
+    pub agentd: PathBuf,
+    /// The command.
+    pub agentctl: PathBuf,
+}
+
+static BUILT: OnceLock<Binaries> = OnceLock::new();
+
+/// Builds `agentd` and `agentctl` at the first call. `cargo test` alone does not build another package's binary.
+///
+/// # Panics
+/// When the build fails: no test can go on without it.
+pub fn binaries() -> &'static Binaries {
+    BUILT.get_or_init(build)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the harness of tests starts cargo"
+)]
+fn build() -> Binaries {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the tests live in the workspace");
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .args([
+            "build",
+            "--locked",
+            "-p",
+            "agentd",
+            "-p",
+            "agentctl",
+            "--features",
+            "agentd/fault-points",
+        ])
+        .arg("--message-format=json-render-diagnostics")
+        .current_dir(root)
+        .output()
+        .expect("cargo starts");
+    assert!(
+        output.status.success(),
+        "the binaries do not build:\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    // A directory of our own: a later plain build must not replace a binary that tests still run.
+    let messages = String::from_utf8_lossy(&output.stdout).into_owned();
+    let built = |name: &str| {
+        let path = messages
+            .lines()
+            .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+            .filter(|message| message.pointer("/target/name").and_then(|n| n.as_str()) == Some(name))
+            .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from));
+        path.unwrap_or_else(|| panic!("cargo built no {name}"))
+    };
+    let (agentd, agentctl) = (built("agentd"), built("agentctl"));
+    let dir = agentd
+        .parent()
+        .expect("a binary is in a directory")
+        .join("harness");
+    std::fs::create_dir_all(&dir).expect("the target directory can be written");
+    let keep = |from: &Path| {
+        let to = dir.join(from.file_name().expect("a binary has a name"));
+        let fresh = dir.join(format!(
+            "{}.{}",
+            to.file_name().expect("named above").to_string_lossy(),
+            std::process::id()
+        ));
+        std::fs::copy(from, &fresh).expect("the binary can be copied");
+        std::fs::rename(&fresh, &to).expect("the copy can be renamed");
+        to
+    };
+    Binaries {
+        agentd: keep(&agentd),
+        agentctl: keep(&agentctl),
+    }
+}

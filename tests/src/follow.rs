@@ -1,0 +1,189 @@
+//! A viewer that waits for events, and the checks that every log must pass.
+
+use crate::daemon::PATIENCE;
+use agentd_client::{Client, Push, Subscription};
+use agentd_protocol::{AttachParams, Block, Event, EventBody, ExportParams, Synced, ToolCallId};
+use std::collections::BTreeMap;
+
+/// Waits for `future`, but not for ever.
+pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, future)
+        .await
+        .unwrap_or_else(|_| panic!("waited too long until {what}"))
+}
+
+/// A viewer of one session.
+#[derive(Debug)]
+pub struct Follower {
+    subscription: Subscription,
+    /// Every event so far.
+    pub events: Vec<Event>,
+    /// The last `synced`.
+    pub synced: Option<Synced>,
+}
+
+impl Follower {
+    /// Follows a session from its beginning.
+    pub async fn attach(client: &Client, session: &str) -> Self {
+        let params = AttachParams {
+            session: session.to_owned(),
+            deltas: true,
+            ..AttachParams::default()
+        };
+        let subscription = within("attach answers", client.attach(&params))
+            .await
+            .expect("the session can be attached");
+        Self {
+            subscription,
+            events: Vec::new(),
+            synced: None,
+        }
+    }
+
+    /// The next frame; `None` when the subscription is over.
+    pub async fn next(&mut self) -> Option<Push> {
+        let push = within("the next frame", self.subscription.next()).await?;
+        match &push {
+            Push::Event(stored) => {
+                let event: Event = serde_json::from_slice(&stored.json).expect("a stored event parses");
+                let expected = self.events.last().map_or(1, |last| last.seq + 1);
+                assert_eq!(
+                    event.seq, expected,
+                    "I2: a viewer misses nothing and sees nothing twice"
+                );
+                self.events.push(event);
+            }
+            Push::Synced(synced) => self.synced = Some(synced.clone()),
+            _ => {}
+        }
+        Some(push)
+    }
+
+    /// Waits for an event that satisfies `wanted`; those already seen count.
+    pub async fn until(&mut self, what: &str, wanted: impl Fn(&EventBody) -> bool) -> Event {
+        let mut checked = 0;
+        loop {
+            if let Some(event) = self.events.iter().skip(checked).find(|event| wanted(&event.body)) {
+                return event.clone();
+            }
+            checked = self.events.len();
+            assert!(
+                self.next().await.is_some(),
+                "the subscription ended before {what}"
+            );
+        }
+    }
+
+    /// Waits for the `n`th end of a turn.
+    pub async fn turn_finished(&mut self, n: usize) -> agentd_protocol::TurnFinished {
+        loop {
+            let ends = self.events.iter().filter_map(|event| match &event.body {
+                EventBody::TurnFinished(end) => Some(end.clone()),
+                _ => None,
+            });
+            if let Some(end) = ends.into_iter().nth(n - 1) {
+                return end;
+            }
+            assert!(
+                self.next().await.is_some(),
+                "the subscription ended before the turn"
+            );
+        }
+    }
+
+    /// Waits for some live text.
+    pub async fn until_text(&mut self, needle: &str) {
+        let mut said = String::new();
+        while !said.contains(needle) {
+            match self.next().await {
+                Some(Push::Delta(agentd_protocol::Delta::Text(fragment))) => said.push_str(&fragment.text),
+                Some(Push::Synced(synced)) => said.push_str(&synced.partial.unwrap_or_default()),
+                Some(_) => {}
+                None => panic!("the subscription ended before {needle:?}"),
+            }
+        }
+    }
+}
+
+/// Reads a whole log through the protocol and checks I2 (no gap), I3 (every call has exactly one result; no request with an
+/// unanswered call) and I4 (no effect without a verdict, none started twice without idempotence).
+pub async fn check_log(client: &Client, session: &str) -> Vec<Event> {
+    let mut events: Vec<Event> = Vec::new();
+    loop {
+        let after_seq = events.last().map_or(0, |event| event.seq);
+        let params = ExportParams {
+            session: session.to_owned(),
+            after_seq,
+            limit: 0,
+        };
+        let page = within("export answers", client.export(&params))
+            .await
+            .expect("the session can be exported");
+        events.extend(
+            page.lines
+                .iter()
+                .map(|line| serde_json::from_str::<Event>(line).expect("a stored line parses")),
+        );
+        if page.lines.is_empty() || events.last().map_or(0, |event| event.seq) >= page.head {
+            break;
+        }
+    }
+    check_events(&events);
+    events
+}
+
+#[derive(Debug, Default)]
+struct Call {
+    judged: bool,
+    allowed: bool,
+    started: u32,
+    idempotent: bool,
+    results: u32,
+}
+
+fn check_events(events: &[Event]) {
+    let mut calls: BTreeMap<ToolCallId, Call> = BTreeMap::new();
+    for (n, event) in events.iter().enumerate() {
+        assert_eq!(event.seq, n as u64 + 1, "I2: the log has no gap");
+        match &event.body {
+            EventBody::ModelFinished(answer) => {
+                for block in &answer.content {
+                    if let Block::ToolUse { id, .. } = block {
+                        calls.entry(id.parse().expect("our id")).or_default();
+                    }
+                }
+            }
+            EventBody::VerdictGiven(given) => {
+                let call = calls.entry(given.tool_call).or_default();
+                call.judged = true;
+                call.allowed |= given.verdict.kind != agentd_protocol::VerdictKind::Deny;
+            }
+            EventBody::ToolStarted(started) => {
+                let call = calls.entry(started.tool_call).or_default();
+                assert!(
+                    call.judged && call.allowed,
+                    "I4: {} started without a verdict",
+                    started.tool_call
+                );
+                call.started += 1;
+                call.idempotent = started.idempotent;
+                assert!(
+                    call.started == 1 || call.idempotent,
+                    "I4: {} started twice",
+                    started.tool_call
+                );
+            }
+            EventBody::ToolFinished(done) => {
+                let call = calls.entry(done.tool_call).or_default();
+                call.results += 1;
+                assert_eq!(call.results, 1, "I3: {} has two results", done.tool_call);
+            }
+            EventBody::ModelStarted(_) | EventBody::TurnFinished(_) => {
+                for (id, call) in &calls {
+                    assert_eq!(call.results, 1, "I3: {id} is unanswered at seq {}", event.seq);
+                }
+            }
+            _ => {}
+        }
+    }
+}
