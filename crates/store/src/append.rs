@@ -62,7 +62,10 @@ impl Append {
     /// The first seq that is not where it must be, if any.
     pub(crate) fn gap(&self) -> Option<Seq> {
         let expected = self.expected_head.saturating_add(1)..;
-        expected.zip(&self.events).find(|(seq, event)| *seq != event.seq).map(|(seq, _)| seq)
+        expected
+            .zip(&self.events)
+            .find(|(seq, event)| *seq != event.seq)
+            .map(|(seq, _)| seq)
     }
 }
 
@@ -77,7 +80,10 @@ impl Blob {
     /// Names the content.
     #[must_use]
     pub fn new(bytes: Bytes) -> Self {
-        Self { name: blob::name_of(&bytes), bytes }
+        Self {
+            name: blob::name_of(&bytes),
+            bytes,
+        }
     }
 
     /// The SHA-256 of the content in lower-case hex.

@@ -42,7 +42,10 @@ pub(crate) struct BlobFiles {
 
 impl BlobFiles {
     pub(crate) const fn new(dir: PathBuf) -> Self {
-        Self { dir, written: AtomicU64::new(0) }
+        Self {
+            dir,
+            written: AtomicU64::new(0),
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -58,14 +61,18 @@ impl BlobFiles {
         let Some(dir) = path.parent() else { return Ok(()) };
         private_dir(dir)?;
         let number = self.written.fetch_add(1, Ordering::Relaxed);
-        let draft = self.dir.join(format!("{name}.{}.{number}.draft", std::process::id()));
+        let draft = self
+            .dir
+            .join(format!("{name}.{}.{number}.draft", std::process::id()));
         let done = write_synced(&draft, bytes).and_then(|()| std::fs::rename(&draft, &path));
         if let Err(error) = done {
             let _ = std::fs::remove_file(&draft);
             return Err(StoreError::io(path, error));
         }
         for dir in [dir, self.dir.as_path()] {
-            File::open(dir).and_then(|dir| dir.sync_all()).map_err(|error| StoreError::io(dir, error))?;
+            File::open(dir)
+                .and_then(|dir| dir.sync_all())
+                .map_err(|error| StoreError::io(dir, error))?;
         }
         Ok(())
     }
@@ -80,6 +87,11 @@ impl BlobFiles {
         }
     }
 
+    /// Whether there is such a file.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
     /// Removes a file; none there is as good.
     pub(crate) fn remove(&self, name: &str) -> Result<(), StoreError> {
         let path = self.path(name);
@@ -91,7 +103,11 @@ impl BlobFiles {
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

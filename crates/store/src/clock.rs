@@ -18,10 +18,16 @@ impl Clock {
 
     /// The system's clock.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "the one place where the store reads the system's clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where the store reads the system's clock"
+    )]
     pub fn system() -> Self {
         Self::new(|| {
-            let ms = std::time::SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+            let ms = std::time::SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default()
+                .as_millis();
             Timestamp(u64::try_from(ms).unwrap_or(u64::MAX))
         })
     }

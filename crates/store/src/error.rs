@@ -55,6 +55,9 @@ pub enum StoreError {
     /// The answer did not come in time; the change may have happened.
     #[error("the store did not answer in time")]
     Unknown,
+    /// The database did not take the change; nothing was done.
+    #[error("refused: {0}")]
+    Refused(String),
     /// The store stopped after an earlier failure or was closed.
     #[error("the store has stopped: {0}")]
     Stopped(String),
@@ -88,22 +91,29 @@ pub enum StoreError {
 impl StoreError {
     /// The same error about a file.
     pub(crate) fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
-        Self::Io { path: path.into(), source }
+        Self::Io {
+            path: path.into(),
+            source,
+        }
     }
 
     const fn class(&self) -> FaultClass {
         match self {
-            Self::BadUrl { .. } | Self::NotInBuild { .. } | Self::BadImport { .. } | Self::BadFaultPoint(_) => {
-                FaultClass::Invalid
-            }
+            Self::BadUrl { .. }
+            | Self::NotInBuild { .. }
+            | Self::BadImport { .. }
+            | Self::BadFaultPoint(_) => FaultClass::Invalid,
             Self::InUse { .. } | Self::Stopped(_) | Self::NodeLost => FaultClass::Unavailable,
             Self::NewerVersion { .. } => FaultClass::Version,
             Self::NotFound(_) => FaultClass::NotFound,
             Self::Busy(_) => FaultClass::Busy,
             Self::Unknown => FaultClass::Timeout,
-            Self::Full | Self::Foreign { .. } | Self::Database(_) | Self::Io { .. } | Self::Json(_) => {
-                FaultClass::Storage
-            }
+            Self::Full
+            | Self::Refused(_)
+            | Self::Foreign { .. }
+            | Self::Database(_)
+            | Self::Io { .. }
+            | Self::Json(_) => FaultClass::Storage,
         }
     }
 
@@ -119,6 +129,7 @@ impl StoreError {
             Self::Full => "store_full",
             Self::Busy(_) => "store_busy",
             Self::Unknown => "store_timeout",
+            Self::Refused(_) => "store_refused",
             Self::Stopped(_) => "store_stopped",
             Self::Database(_) => "store_database",
             Self::Io { .. } => "store_io",

@@ -18,8 +18,14 @@ pub const AFTER_SPAWN: &str = "tool.after_spawn";
 pub const BEFORE_STORE: &str = "tool.before_store";
 
 /// Every point that there is.
-pub const POINTS: [&str; 6] =
-    [BEFORE_APPEND, IN_BATCH, AFTER_COMMIT, BEFORE_SPAWN, AFTER_SPAWN, BEFORE_STORE];
+pub const POINTS: [&str; 6] = [
+    BEFORE_APPEND,
+    IN_BATCH,
+    AFTER_COMMIT,
+    BEFORE_SPAWN,
+    AFTER_SPAWN,
+    BEFORE_STORE,
+];
 
 /// A fault point was told to fail here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +58,9 @@ pub fn arm(spec: &str) -> Result<(), StoreError> {
     #[cfg(not(feature = "fault-points"))]
     {
         let _ = spec;
-        Err(StoreError::BadFaultPoint("this build has none (cargo feature fault-points)".to_owned()))
+        Err(StoreError::BadFaultPoint(
+            "this build has none (cargo feature fault-points)".to_owned(),
+        ))
     }
 }
 
@@ -85,7 +93,9 @@ mod armed {
     }
 
     fn parse(text: &str) -> Result<Armed, StoreError> {
-        let (name, rest) = text.split_once('=').ok_or_else(|| bad(text, "expected NAME=ACTION[@HIT]"))?;
+        let (name, rest) = text
+            .split_once('=')
+            .ok_or_else(|| bad(text, "expected NAME=ACTION[@HIT]"))?;
         let point = POINTS.into_iter().find(|point| *point == name.trim());
         let (action, at) = rest.split_once('@').unwrap_or((rest, "1"));
         let action = match action.trim() {
@@ -97,7 +107,10 @@ mod armed {
         Ok(Armed {
             point: point.ok_or_else(|| bad(text, "no such point"))?,
             action,
-            at: at.trim().parse().map_err(|_| bad(text, "the hit is a number from 1"))?,
+            at: at
+                .trim()
+                .parse()
+                .map_err(|_| bad(text, "the hit is a number from 1"))?,
             hits: AtomicU64::new(0),
         })
     }
@@ -105,18 +118,28 @@ mod armed {
     pub(super) fn arm(spec: &str) -> Result<(), StoreError> {
         let parts = spec.split(',').map(str::trim).filter(|part| !part.is_empty());
         let armed = parts.map(parse).collect::<Result<Vec<_>, _>>()?;
-        ARMED.set(armed).map_err(|_| bad(spec, "points are armed already"))
+        ARMED
+            .set(armed)
+            .map_err(|_| bad(spec, "points are armed already"))
     }
 
     #[expect(clippy::panic, reason = "a test asked for a panic here")]
     pub(super) fn hit(name: &'static str) -> Result<(), Injected> {
-        for armed in ARMED.get().into_iter().flatten().filter(|armed| armed.point == name) {
+        for armed in ARMED
+            .get()
+            .into_iter()
+            .flatten()
+            .filter(|armed| armed.point == name)
+        {
             if armed.hits.fetch_add(1, Ordering::SeqCst) + 1 != armed.at {
                 continue;
             }
             match armed.action {
                 Action::Kill => {
-                    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+                    let _ = rustix::process::kill_process(
+                        rustix::process::getpid(),
+                        rustix::process::Signal::KILL,
+                    );
                 }
                 Action::Panic => panic!("fault point {name}"),
                 Action::Error => return Err(Injected(name)),

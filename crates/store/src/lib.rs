@@ -13,16 +13,26 @@ mod clock;
 mod encoded;
 mod error;
 pub mod fault;
+mod jsonl;
+mod lock;
 mod log;
+mod memory;
+mod mirror;
 mod open;
 mod read;
+mod sqlite;
+pub mod testing;
 
+#[cfg(test)]
+mod conformance;
 
 pub use append::{Append, Blob, Charge, IdempotencyKey, Outcome};
 pub use clock::Clock;
 pub use encoded::EncodedEvent;
 pub use error::StoreError;
+pub use jsonl::{Imported, export, import, rebuild};
 pub use log::{Backend, Claim, Incarnation, Placement, SessionLog};
+pub use mirror::Mirror;
 pub use open::{Options, open};
 pub use read::{
     Direction, Filter, Integrity, MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, Page, Range, Row, Snapshot, StoredKey,

@@ -1,6 +1,6 @@
 //! From a URL to a backend.
 
-use crate::{Backend, Clock, StoreError};
+use crate::{Backend, Clock, StoreError, memory::MemoryStore, sqlite::SqliteStore};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +37,18 @@ impl Default for Options {
 /// # Errors
 /// The URL is not understood, the store is in use, was written by a newer agentd, or cannot be opened.
 pub fn open(url: &str, data_dir: &Path, options: Options) -> Result<Arc<dyn Backend>, StoreError> {
-    let _ = (data_dir, options);
-    Err(StoreError::BadUrl { url: url.to_owned() })
+    let Some((scheme, rest)) = url.split_once(':') else {
+        return Err(StoreError::BadUrl { url: url.to_owned() });
+    };
+    match scheme {
+        "sqlite" if !rest.trim_start_matches("//").is_empty() => {
+            let file = data_dir.join(rest.strip_prefix("//").unwrap_or(rest));
+            Ok(Arc::new(SqliteStore::open(&file, data_dir, options)?))
+        }
+        "memory" => Ok(Arc::new(MemoryStore::new(options.clock))),
+        "postgres" | "postgresql" => Err(StoreError::NotInBuild {
+            scheme: scheme.to_owned(),
+        }),
+        _ => Err(StoreError::BadUrl { url: url.to_owned() }),
+    }
 }

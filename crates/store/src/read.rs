@@ -39,13 +39,20 @@ impl Range {
     /// Everything after `after`, oldest first.
     #[must_use]
     pub fn after(after: Seq) -> Self {
-        Self { after, ..Self::default() }
+        Self {
+            after,
+            ..Self::default()
+        }
     }
 
     /// The last `limit` events, newest first.
     #[must_use]
     pub fn last(limit: u32) -> Self {
-        Self { direction: Direction::Backward, limit, ..Self::default() }
+        Self {
+            direction: Direction::Backward,
+            limit,
+            ..Self::default()
+        }
     }
 
     pub(crate) const fn limits(&self) -> (usize, usize) {
@@ -54,7 +61,18 @@ impl Range {
 }
 
 pub(crate) const fn clamp(asked: u32, most: u32) -> usize {
-    if asked == 0 || asked > most { most as usize } else { asked as usize }
+    if asked == 0 || asked > most {
+        most as usize
+    } else {
+        asked as usize
+    }
+}
+
+/// The hex digits of what may be a part of an id.
+pub(crate) fn id_part(text: &str) -> Option<String> {
+    let hex = text.replace('-', "").to_ascii_lowercase();
+    let fits = !hex.is_empty() && hex.len() <= 32 && hex.bytes().all(|byte| byte.is_ascii_hexdigit());
+    fits.then_some(hex)
 }
 
 /// A page of a log.

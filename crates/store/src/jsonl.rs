@@ -1,0 +1,303 @@
+//! The log as JSON lines: complete export, import, and the rebuilding of a store from such files.
+
+use crate::{Append, Backend, EncodedEvent, Outcome, Range, SessionLog, StoreError};
+use agentd_protocol::{EVENT_VERSION, Seq, SessionId, Stamp, Summary, Timestamp};
+use bytes::Bytes;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+
+/// Events and bytes of one append of an import.
+const PART_EVENTS: usize = 500;
+const PART_BYTES: usize = 2 * 1024 * 1024;
+/// The longest line that an import reads.
+const MAX_LINE: usize = 64 * 1024 * 1024;
+
+/// What an import made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Imported {
+    /// The session in this store.
+    pub session: SessionId,
+    /// The session that the lines name; the same unless that id was taken.
+    pub from: SessionId,
+    /// Its head.
+    pub head: Seq,
+}
+
+/// What the store needs of a line; everything else stays as it is.
+#[derive(Deserialize)]
+struct Envelope<'a> {
+    v: u8,
+    #[serde(borrow)]
+    session: &'a RawValue,
+    seq: Seq,
+    at: Timestamp,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+/// The exact stored lines after `after`, at most `limit` (0: all that a page holds).
+///
+/// # Errors
+/// There is no such session, or the store fails.
+pub async fn export(
+    log: &dyn SessionLog,
+    session: SessionId,
+    after: Seq,
+    limit: u32,
+) -> Result<Vec<Bytes>, StoreError> {
+    let page = log
+        .load(
+            session,
+            Range {
+                after,
+                limit,
+                ..Range::default()
+            },
+        )
+        .await?;
+    Ok(page.events.into_iter().map(|(_, line)| line).collect())
+}
+
+/// Writes a whole log as a session: under the id that its lines name, or a new one when that is taken. `summarize`
+/// folds the lines as they are stored into the list row; it can refuse them. Until the last part is durable the session
+/// is hidden, and a later purge removes what a broken import left.
+///
+/// # Errors
+/// A line is not an event, the numbering has a gap, `summarize` refuses, or the store fails.
+pub async fn import<F>(
+    log: &dyn Backend,
+    lines: &[Bytes],
+    stamp: &mut Stamp,
+    summarize: F,
+) -> Result<Imported, StoreError>
+where
+    F: FnOnce(SessionId, &[EncodedEvent]) -> Result<Option<Summary>, String>,
+{
+    let from = session_of(lines.first(), 1)?;
+    // A tombstone is in the way, too: only the first append finds it.
+    let taken = log
+        .load(
+            from,
+            Range {
+                limit: 1,
+                ..Range::default()
+            },
+        )
+        .await
+        .is_ok();
+    let first = if taken { stamp.session() } else { from };
+    let (mut session, mut events) = (first, read_lines(lines, from, first)?);
+    let mut done = write(log, session, &events, stamp).await?;
+    if !done && session == from {
+        session = stamp.session();
+        events = read_lines(lines, from, session)?;
+        done = write(log, session, &events, stamp).await?;
+    }
+    if !done {
+        return Err(StoreError::Refused(format!(
+            "session {session} was written by somebody else"
+        )));
+    }
+    let head = events.len() as Seq;
+    let finished = match summarize(session, &events) {
+        Ok(summary) => finish(log, session, head, summary, stamp).await,
+        Err(reason) => Err(StoreError::BadImport { line: head, reason }),
+    };
+    if let Err(error) = finished {
+        log.delete(session).await?;
+        return Err(error);
+    }
+    Ok(Imported { session, from, head })
+}
+
+/// Writes the events in parts; `false`: the first one was refused because the session exists.
+async fn write(
+    log: &dyn Backend,
+    session: SessionId,
+    events: &[EncodedEvent],
+    stamp: &mut Stamp,
+) -> Result<bool, StoreError> {
+    let mut rest = events;
+    let mut head = 0;
+    while !rest.is_empty() {
+        let (part, later) = rest.split_at(part_of(rest));
+        let mut append = Append::new(session, 1, head, stamp.append());
+        append.events = part.to_vec();
+        match settle(log, append).await? {
+            Some(committed) => head = committed,
+            None if head == 0 => return Ok(false),
+            None => {
+                return Err(StoreError::Refused(format!(
+                    "session {session} was written by somebody else"
+                )));
+            }
+        }
+        rest = later;
+    }
+    Ok(true)
+}
+
+async fn finish(
+    log: &dyn Backend,
+    session: SessionId,
+    head: Seq,
+    summary: Option<Summary>,
+    stamp: &mut Stamp,
+) -> Result<(), StoreError> {
+    let mut append = Append::new(session, 1, head, stamp.append());
+    append.summary = summary;
+    match settle(log, append).await? {
+        Some(_) => Ok(()),
+        None => Err(StoreError::Refused(format!(
+            "session {session} was written by somebody else"
+        ))),
+    }
+}
+
+/// The new head, or `None` when the append was fenced off. A lost answer is asked for once more.
+async fn settle(log: &dyn Backend, append: Append) -> Result<Option<Seq>, StoreError> {
+    let outcome = match log.append(append.clone()).await {
+        Outcome::Unknown => log.append(append).await,
+        outcome => outcome,
+    };
+    match outcome {
+        Outcome::Committed { head, .. } | Outcome::Duplicate { head } => Ok(Some(head)),
+        Outcome::Fenced { .. } => Ok(None),
+        Outcome::Full => Err(StoreError::Full),
+        Outcome::Unknown => Err(StoreError::Unknown),
+        Outcome::KeyTaken { .. } => Err(StoreError::Refused("a key was taken".to_owned())),
+        Outcome::Failed(why) => Err(StoreError::Refused(why)),
+    }
+}
+
+fn part_of(events: &[EncodedEvent]) -> usize {
+    let mut bytes = 0;
+    let fits = events.iter().take(PART_EVENTS).take_while(|event| {
+        bytes += event.body.len();
+        bytes <= PART_BYTES
+    });
+    fits.count().max(1)
+}
+
+fn bad(line: Seq, reason: impl Into<String>) -> StoreError {
+    StoreError::BadImport {
+        line,
+        reason: reason.into(),
+    }
+}
+
+fn envelope(line: &Bytes, number: Seq) -> Result<Envelope<'_>, StoreError> {
+    serde_json::from_slice(line).map_err(|error| bad(number, format!("not an event: {error}")))
+}
+
+fn session_of(line: Option<&Bytes>, number: Seq) -> Result<SessionId, StoreError> {
+    let line = line.ok_or_else(|| bad(number, "there are no lines"))?;
+    let text = envelope(line, number)?.session.get();
+    serde_json::from_str(text).map_err(|error| bad(number, format!("session: {error}")))
+}
+
+/// Checks every line and gives it the session's id.
+fn read_lines(lines: &[Bytes], from: SessionId, to: SessionId) -> Result<Vec<EncodedEvent>, StoreError> {
+    (1..)
+        .zip(lines)
+        .map(|(number, line)| read_line(line, number, from, to))
+        .collect()
+}
+
+fn read_line(line: &Bytes, number: Seq, from: SessionId, to: SessionId) -> Result<EncodedEvent, StoreError> {
+    let event = envelope(line, number)?;
+    if event.v > EVENT_VERSION {
+        return Err(bad(
+            number,
+            format!("format version {} is newer than {EVENT_VERSION}", event.v),
+        ));
+    }
+    if event.seq != number {
+        return Err(bad(number, format!("seq is {}, expected {number}", event.seq)));
+    }
+    if number == 1 && event.kind != "session.created" && from != SessionId::NIL {
+        return Err(bad(
+            number,
+            format!("the first event is {}, expected session.created", event.kind),
+        ));
+    }
+    if session_of(Some(line), number)? != from {
+        return Err(bad(number, "it belongs to another session than the first line"));
+    }
+    if line.contains(&b'\n') {
+        return Err(bad(number, "it has a line break"));
+    }
+    let body = if from == to {
+        line.clone()
+    } else {
+        with_session(line, event.session, to)
+    };
+    Ok(EncodedEvent {
+        seq: number,
+        at: event.at,
+        kind: event.kind.into(),
+        body,
+    })
+}
+
+/// The same line with another session id: every other byte stays.
+fn with_session(line: &Bytes, old: &RawValue, to: SessionId) -> Bytes {
+    let start = old.get().as_ptr().addr().saturating_sub(line.as_ptr().addr());
+    let end = start + old.get().len();
+    let (head, tail) = (
+        line.get(..start).unwrap_or_default(),
+        line.get(end..).unwrap_or_default(),
+    );
+    [head, format!("\"{to}\"").as_bytes(), tail].concat().into()
+}
+
+/// Imports every `*.jsonl` file of a directory, the oldest session first; a half-written last line is left out. Answers
+/// what was made of each file. A file that cannot be imported is an error only for itself.
+///
+/// # Errors
+/// The directory cannot be read.
+pub async fn rebuild<F>(
+    log: &dyn Backend,
+    dir: &Path,
+    stamp: &mut Stamp,
+    summarize: F,
+) -> Result<Vec<(String, Result<Imported, StoreError>)>, StoreError>
+where
+    F: Fn(SessionId, &[EncodedEvent]) -> Result<Option<Summary>, String>,
+{
+    let entries = std::fs::read_dir(dir).map_err(|error| StoreError::io(dir, error))?;
+    let mut names: Vec<String> = entries
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".jsonl"))
+        .collect();
+    names.sort();
+    let mut made = Vec::new();
+    for name in names {
+        let result = match lines_of(&dir.join(&name)) {
+            Ok(lines) => import(log, &lines, stamp, &summarize).await,
+            Err(error) => Err(error),
+        };
+        made.push((name, result));
+    }
+    Ok(made)
+}
+
+/// The whole lines of a file.
+pub(crate) fn lines_of(path: &Path) -> Result<Vec<Bytes>, StoreError> {
+    let io = |error| StoreError::io(path, error);
+    let mut file = BufReader::new(std::fs::File::open(path).map_err(io)?);
+    let mut lines = Vec::new();
+    loop {
+        let mut line = Vec::new();
+        let read = file.read_until(b'\n', &mut line).map_err(io)?;
+        if read == 0 || line.pop() != Some(b'\n') {
+            return Ok(lines);
+        }
+        if line.len() > MAX_LINE {
+            return Err(bad(lines.len() as Seq + 1, "it is too long"));
+        }
+        lines.push(line.into());
+    }
+}

@@ -1,0 +1,47 @@
+//! One daemon, one store: an advisory lock that the kernel gives back when the process ends, however it ends.
+
+use crate::StoreError;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Held as long as it lives. The file itself stays; removing it would let two daemons lock two files of one name.
+#[derive(Debug)]
+pub(crate) struct StoreLock {
+    _file: File,
+}
+
+impl StoreLock {
+    /// Takes the lock and writes our process id into the file, for people.
+    pub(crate) fn take(path: &Path) -> Result<Self, StoreError> {
+        let io = |error| StoreError::io(path, error);
+        let mut options = OpenOptions::new();
+        options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600);
+        let mut file = options.open(path).map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::InUse {
+                    path: path.to_owned(),
+                    pid: holder(&mut file),
+                });
+            }
+            Err(TryLockError::Error(error)) => return Err(io(error)),
+        }
+        file.set_len(0).and_then(|()| file.rewind()).map_err(io)?;
+        writeln!(file, "{}", std::process::id()).map_err(io)?;
+        Ok(Self { _file: file })
+    }
+}
+
+fn holder(file: &mut File) -> Option<u32> {
+    let mut text = String::new();
+    file.read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
+}

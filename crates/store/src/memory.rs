@@ -1,0 +1,189 @@
+//! The backend of `memory:`: nothing outlives the process. Tests use it, and it keeps the traits honest.
+
+mod state;
+
+use crate::{
+    Append, Blob, Charge, Claim, Clock, Filter, Incarnation, Integrity, Outcome, Page, Placement, Range, Row,
+    SessionLog, Snapshot, StoreError, StoredKey, Watched, fault,
+};
+use agentd_protocol::{Principal, SessionId, Timestamp};
+use async_trait::async_trait;
+use bytes::Bytes;
+use state::State;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// A store in memory.
+#[derive(Debug)]
+pub(crate) struct MemoryStore {
+    state: Mutex<State>,
+    clock: Clock,
+    committed: watch::Sender<u64>,
+    fatal: watch::Sender<Option<String>>,
+}
+
+impl MemoryStore {
+    pub(crate) fn new(clock: Clock) -> Self {
+        let (committed, fatal) = (watch::channel(0).0, watch::channel(None).0);
+        Self {
+            state: Mutex::default(),
+            clock,
+            committed,
+            fatal,
+        }
+    }
+
+    fn open(&self) -> Result<MutexGuard<'_, State>, StoreError> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.closed {
+            Err(StoreError::Stopped("it was closed".to_owned()))
+        } else {
+            Ok(state)
+        }
+    }
+
+    fn expiry(&self, ttl: Duration) -> Timestamp {
+        self.clock
+            .now()
+            .plus_ms(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+#[async_trait]
+impl SessionLog for MemoryStore {
+    async fn append(&self, append: Append) -> Outcome {
+        if let Some(seq) = append.gap() {
+            return Outcome::Failed(format!("the append has no event {seq} where it must be"));
+        }
+        if let Err(injected) = fault::point(fault::BEFORE_APPEND) {
+            return Outcome::Failed(injected.to_string());
+        }
+        let now = self.clock.now();
+        match self.open() {
+            Ok(mut state) => {
+                let outcome = state.append(append, now);
+                // Under the lock, so that the cursor never goes back.
+                self.committed.send_replace(state.cursor());
+                outcome
+            }
+            Err(error) => Outcome::Failed(error.to_string()),
+        }
+    }
+
+    async fn load(&self, session: SessionId, range: Range) -> Result<Page, StoreError> {
+        self.open()?.load(session, range)
+    }
+
+    async fn row(&self, session: SessionId) -> Result<Option<Row>, StoreError> {
+        Ok(self.open()?.row(session))
+    }
+
+    async fn resolve(&self, text: &str) -> Result<Vec<(SessionId, String)>, StoreError> {
+        Ok(self.open()?.resolve(text))
+    }
+
+    async fn list(&self, filter: Filter) -> Result<Vec<Row>, StoreError> {
+        Ok(self.open()?.list(&filter))
+    }
+
+    async fn count(&self) -> Result<u64, StoreError> {
+        Ok(self.open()?.count())
+    }
+
+    async fn key(&self, principal: &Principal, key: &str) -> Result<Option<StoredKey>, StoreError> {
+        let now = self.clock.now();
+        Ok(self.open()?.key(principal, key, now))
+    }
+
+    async fn blob(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
+        Ok(self.open()?.blobs.get(name).cloned())
+    }
+
+    async fn put_blob(&self, bytes: Bytes) -> Result<String, StoreError> {
+        let blob = Blob::new(bytes);
+        self.open()?
+            .blobs
+            .insert(blob.name().to_owned(), blob.bytes().clone());
+        Ok(blob.name().to_owned())
+    }
+
+    async fn snapshot(&self, session: SessionId) -> Result<Option<Snapshot>, StoreError> {
+        Ok(self.open()?.snapshot(session))
+    }
+
+    async fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) -> Result<(), StoreError> {
+        self.open()?.put_snapshot(session, snapshot)
+    }
+
+    async fn watch(&self, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {
+        Ok(self.open()?.watch(after, limit))
+    }
+
+    async fn charged(&self, account: &str) -> Result<Charge, StoreError> {
+        Ok(self.open()?.charged(account))
+    }
+
+    async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        Ok(self.open()?.delete(session, now))
+    }
+
+    async fn purge(&self, before: Timestamp) -> Result<u64, StoreError> {
+        let now = self.clock.now();
+        Ok(self.open()?.purge(before, now))
+    }
+
+    async fn check(&self) -> Result<Integrity, StoreError> {
+        let state = self.open()?;
+        let (sessions, events, bytes) = (state.count(), state.events(), state.bytes());
+        Ok(Integrity {
+            problems: Vec::new(),
+            sessions,
+            events,
+            bytes,
+        })
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).closed = true;
+        Ok(())
+    }
+
+    fn committed(&self) -> watch::Receiver<u64> {
+        self.committed.subscribe()
+    }
+
+    fn fatal(&self) -> watch::Receiver<Option<String>> {
+        self.fatal.subscribe()
+    }
+}
+
+#[async_trait]
+impl Placement for MemoryStore {
+    async fn register_node(&self, _name: &str, ttl: Duration) -> Result<Incarnation, StoreError> {
+        let expires = self.expiry(ttl);
+        let mut state = self.open()?;
+        state.node += 1;
+        state.node_expires = expires;
+        Ok(Incarnation(state.node))
+    }
+
+    async fn renew(&self, node: Incarnation, ttl: Duration) -> Result<(), StoreError> {
+        let (now, expires) = (self.clock.now(), self.expiry(ttl));
+        let mut state = self.open()?;
+        if state.node != node.0 || state.node_expires < now {
+            return Err(StoreError::NodeLost);
+        }
+        state.node_expires = expires;
+        Ok(())
+    }
+
+    async fn claim(&self, session: SessionId) -> Result<Claim, StoreError> {
+        self.open()?.claim(session)
+    }
+
+    async fn release(&self, _session: SessionId, _epoch: u64) -> Result<(), StoreError> {
+        self.open().map(|_| ())
+    }
+}

@@ -1,0 +1,324 @@
+//! What the in-memory backend knows, and how an append changes it. Pure.
+
+use crate::read::{MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, clamp, id_part};
+use crate::sqlite::KEY_LIFE_MS;
+use crate::{
+    Append, Charge, Claim, Direction, EncodedEvent, Filter, IdempotencyKey, Outcome, Page, Range, Row,
+    Snapshot, StoreError, StoredKey, Watched, WatchedEvent,
+};
+use agentd_protocol::{AppendId, Principal, RunState, Seq, SessionId, Summary, Timestamp};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    sessions: BTreeMap<SessionId, Session>,
+    stream: BTreeMap<u64, (SessionId, Seq)>,
+    cursor: u64,
+    keys: BTreeMap<(Principal, String), (StoredKey, Timestamp)>,
+    pub(super) blobs: BTreeMap<String, Bytes>,
+    charges: BTreeMap<String, Charge>,
+    pub(super) node: u64,
+    pub(super) node_expires: Timestamp,
+    pub(super) closed: bool,
+}
+
+#[derive(Debug, Default)]
+struct Session {
+    epoch: u64,
+    events: BTreeMap<Seq, EncodedEvent>,
+    appends: BTreeMap<AppendId, Seq>,
+    summary: Option<Summary>,
+    snapshot: Option<Snapshot>,
+    deleted: Option<Timestamp>,
+}
+
+impl Session {
+    fn head(&self) -> Seq {
+        self.events.last_key_value().map_or(0, |(seq, _)| *seq)
+    }
+
+    fn row(&self) -> Option<Row> {
+        let summary = self.summary.clone()?;
+        Some(Row {
+            summary,
+            epoch: self.epoch,
+            head: self.head(),
+        })
+    }
+}
+
+impl State {
+    fn live(&self, session: SessionId) -> Option<&Session> {
+        self.sessions
+            .get(&session)
+            .filter(|found| found.deleted.is_none())
+    }
+
+    fn live_mut(&mut self, session: SessionId) -> Result<&mut Session, StoreError> {
+        let found = self
+            .sessions
+            .get_mut(&session)
+            .filter(|found| found.deleted.is_none());
+        found.ok_or(StoreError::NotFound(session))
+    }
+
+    pub(super) const fn cursor(&self) -> u64 {
+        self.cursor
+    }
+
+    pub(super) fn append(&mut self, append: Append, now: Timestamp) -> Outcome {
+        match self.sessions.get(&append.session) {
+            None if append.epoch == 1 && append.expected_head == 0 => {}
+            None => return Outcome::Fenced { epoch: 0, head: 0 },
+            Some(found) => {
+                if let Some(head) = found.appends.get(&append.append_id) {
+                    return Outcome::Duplicate { head: *head };
+                }
+                let (epoch, head) = (found.epoch, found.head());
+                if found.deleted.is_some() || epoch != append.epoch || head != append.expected_head {
+                    return Outcome::Fenced { epoch, head };
+                }
+            }
+        }
+        if let Some(taken) = append.keys.iter().find_map(|key| self.taken(key, now)) {
+            return taken;
+        }
+        self.write(append, now)
+    }
+
+    fn taken(&self, key: &IdempotencyKey, now: Timestamp) -> Option<Outcome> {
+        let stored = self.key(&key.principal, &key.key, now)?;
+        let same_body = stored.method == key.method && stored.body_hash == key.body_hash;
+        Some(Outcome::KeyTaken {
+            answer: stored.answer,
+            same_body,
+        })
+    }
+
+    fn write(&mut self, append: Append, now: Timestamp) -> Outcome {
+        let head = append.head();
+        for event in &append.events {
+            self.cursor += 1;
+            self.stream.insert(self.cursor, (append.session, event.seq));
+        }
+        for blob in append.blobs {
+            self.blobs.insert(blob.name().to_owned(), blob.bytes().clone());
+        }
+        for charge in append.charges {
+            let account = self.charges.entry(charge.account.clone()).or_default();
+            account.tokens = account.tokens.saturating_add(charge.tokens);
+            account.micro_usd = account.micro_usd.saturating_add(charge.micro_usd);
+            account.account = charge.account;
+        }
+        for key in append.keys {
+            let stored = StoredKey {
+                method: key.method,
+                body_hash: key.body_hash,
+                answer: key.answer,
+            };
+            self.keys.insert((key.principal, key.key), (stored, now));
+        }
+        let session = self.sessions.entry(append.session).or_insert_with(|| Session {
+            epoch: 1,
+            ..Session::default()
+        });
+        session
+            .events
+            .extend(append.events.into_iter().map(|event| (event.seq, event)));
+        session.appends.insert(append.append_id, head);
+        session.summary = append.summary.or_else(|| session.summary.take());
+        Outcome::Committed {
+            head,
+            cursor: self.cursor,
+        }
+    }
+
+    pub(super) fn load(&self, session: SessionId, range: Range) -> Result<Page, StoreError> {
+        let found = self.live(session).ok_or(StoreError::NotFound(session))?;
+        let (limit, max_bytes) = range.limits();
+        let mut page = Page {
+            head: found.head(),
+            ..Page::default()
+        };
+        let upto = range.upto.unwrap_or(page.head);
+        if upto <= range.after {
+            return Ok(page);
+        }
+        let part = found.events.range(range.after + 1..=upto);
+        let part: Box<dyn Iterator<Item = (&Seq, &EncodedEvent)>> = match range.direction {
+            Direction::Forward => Box::new(part),
+            Direction::Backward => Box::new(part.rev()),
+        };
+        let mut bytes = 0;
+        for (seq, event) in part {
+            bytes += event.body.len();
+            if page.events.len() >= limit || (bytes > max_bytes && !page.events.is_empty()) {
+                page.more = true;
+                break;
+            }
+            page.events.push((*seq, event.body.clone()));
+        }
+        Ok(page)
+    }
+
+    pub(super) fn row(&self, session: SessionId) -> Option<Row> {
+        self.live(session)?.row()
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (SessionId, &Session, &Summary)> {
+        let live = self
+            .sessions
+            .iter()
+            .rev()
+            .filter(|(_, session)| session.deleted.is_none());
+        live.filter_map(|(id, session)| Some((*id, session, session.summary.as_ref()?)))
+    }
+
+    pub(super) fn list(&self, filter: &Filter) -> Vec<Row> {
+        let wanted = self.rows().filter(|(id, _, summary)| {
+            filter.after.is_none_or(|after| *id < after) && matches(filter, summary)
+        });
+        wanted
+            .filter_map(|(_, session, _)| session.row())
+            .take(clamp(filter.limit, MAX_LIST))
+            .collect()
+    }
+
+    pub(super) fn resolve(&self, text: &str) -> Vec<(SessionId, String)> {
+        let hex = id_part(text);
+        let rank = |id: &SessionId, summary: &Summary| {
+            let uid = id.to_string().replace('-', "");
+            match &hex {
+                Some(hex) if uid == *hex => 3,
+                _ if summary.name == text => 2,
+                Some(hex) if uid.starts_with(hex) || uid.ends_with(hex) => 1,
+                _ => 0,
+            }
+        };
+        let ranked = self
+            .rows()
+            .map(|(id, _, summary)| (rank(&id, summary), id, summary.name.clone()));
+        let ranked: Vec<_> = ranked.filter(|(rank, _, _)| *rank > 0).collect();
+        let best = ranked.iter().map(|(rank, _, _)| *rank).max();
+        let best = ranked.into_iter().filter(|(rank, _, _)| Some(*rank) == best);
+        best.map(|(_, id, name)| (id, name)).take(10).collect()
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.rows().count() as u64
+    }
+
+    pub(super) fn key(&self, principal: &Principal, key: &str, now: Timestamp) -> Option<StoredKey> {
+        let (stored, at) = self.keys.get(&(principal.clone(), key.to_owned()))?;
+        (now.since_ms(*at) < KEY_LIFE_MS).then(|| stored.clone())
+    }
+
+    pub(super) fn snapshot(&self, session: SessionId) -> Option<Snapshot> {
+        self.live(session)?.snapshot.clone()
+    }
+
+    pub(super) fn put_snapshot(&mut self, session: SessionId, snapshot: Snapshot) -> Result<(), StoreError> {
+        self.live_mut(session)?.snapshot = Some(snapshot);
+        Ok(())
+    }
+
+    pub(super) fn watch(&self, after: Option<u64>, limit: u32) -> Watched {
+        let Some(after) = after else {
+            return Watched {
+                events: Vec::new(),
+                cursor: self.cursor,
+            };
+        };
+        let mut watched = Watched {
+            events: Vec::new(),
+            cursor: after,
+        };
+        let mut bytes = 0;
+        for (cursor, (id, seq)) in self.stream.range(after.saturating_add(1)..) {
+            let Some(event) = self.live(*id).and_then(|session| session.events.get(seq)) else {
+                continue;
+            };
+            bytes += event.body.len();
+            let full = watched.events.len() >= clamp(limit, MAX_PAGE) || bytes > MAX_PAGE_BYTES as usize;
+            if full && !watched.events.is_empty() {
+                break;
+            }
+            watched.cursor = *cursor;
+            watched.events.push(WatchedEvent {
+                cursor: *cursor,
+                session: *id,
+                seq: *seq,
+                kind: event.kind.clone().into_owned(),
+                body: event.body.clone(),
+            });
+        }
+        watched
+    }
+
+    pub(super) fn charged(&self, account: &str) -> Charge {
+        let none = || Charge {
+            account: account.to_owned(),
+            ..Charge::default()
+        };
+        self.charges.get(account).cloned().unwrap_or_else(none)
+    }
+
+    pub(super) fn delete(&mut self, session: SessionId, now: Timestamp) -> bool {
+        let Ok(found) = self.live_mut(session) else {
+            return false;
+        };
+        found.deleted = Some(now);
+        found.epoch += 1;
+        true
+    }
+
+    /// Blobs stay: this backend lives as long as its process.
+    pub(super) fn purge(&mut self, before: Timestamp, now: Timestamp) -> u64 {
+        self.keys.retain(|_, (_, at)| now.since_ms(*at) < KEY_LIFE_MS);
+        let held = self.sessions.len();
+        self.sessions
+            .retain(|_, session| session.deleted.is_none_or(|at| at >= before));
+        let sessions = &self.sessions;
+        self.stream.retain(|_, (id, _)| sessions.contains_key(id));
+        (held - self.sessions.len()) as u64
+    }
+
+    pub(super) fn events(&self) -> u64 {
+        self.sessions
+            .values()
+            .map(|session| session.events.len() as u64)
+            .sum()
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        let events = self.sessions.values().flat_map(|session| session.events.values());
+        events.map(|event| event.body.len() as u64).sum()
+    }
+
+    pub(super) fn claim(&mut self, session: SessionId) -> Result<Claim, StoreError> {
+        let found = self.live_mut(session)?;
+        found.epoch += 1;
+        Ok(Claim {
+            epoch: found.epoch,
+            head: found.head(),
+        })
+    }
+}
+
+fn matches(filter: &Filter, summary: &Summary) -> bool {
+    let state = summary.status.state;
+    let text = state.as_str();
+    let closed_too = filter.all || !filter.states.is_empty();
+    let named = |want: &String| {
+        text.strip_prefix(want.as_str())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('('))
+    };
+    (closed_too || state != RunState::Closed)
+        && (filter.states.is_empty() || filter.states.iter().any(named))
+        && filter
+            .labels
+            .iter()
+            .all(|(key, value)| summary.labels.get(key) == Some(value))
+        && (!filter.resumable_or_timed || summary.resumable || summary.wake_at.is_some())
+}

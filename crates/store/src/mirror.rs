@@ -1,0 +1,282 @@
+//! The JSONL mirror: one file a session, for `tail -f` and for rebuilding, always behind the commit and never in its way.
+//!
+//! The mirror follows the fleet-wide stream by cursor, so it needs no queue: when it is slow it just reads later. What a
+//! file holds already is read from its end, so a restart, a torn last line or a removed file is repaired from the store.
+
+use crate::blob::private_dir;
+use crate::{Backend, Filter, Range, StoreError};
+use agentd_protocol::{Seq, SessionId};
+use bytes::Bytes;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::watch;
+
+/// Events read at a time.
+const STEP: u32 = 500;
+/// Sessions whose last mirrored seq is remembered; others are read from their file again.
+const REMEMBERED: usize = 4_096;
+/// How much of a file's end is searched for its last whole line at first.
+const TAIL: u64 = 64 * 1024;
+
+/// A running mirror. Dropping it stops its thread after what is committed has been written.
+#[derive(Debug)]
+pub struct Mirror {
+    stop: watch::Sender<bool>,
+    written: watch::Receiver<u64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Mirror {
+    /// Starts the mirror's thread: it first brings every file up to date, then follows.
+    ///
+    /// # Errors
+    /// The directory cannot be made, or the thread cannot be started.
+    pub fn start(log: Arc<dyn Backend>, dir: &Path) -> Result<Self, StoreError> {
+        private_dir(dir)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build();
+        let runtime = runtime.map_err(|error| StoreError::io(dir, error))?;
+        let (stop, stopped) = watch::channel(false);
+        let (written_tx, written) = watch::channel(0);
+        let work = Work {
+            log,
+            dir: dir.to_owned(),
+            seqs: BTreeMap::new(),
+            written: written_tx,
+        };
+        let thread = std::thread::Builder::new()
+            .name("store-mirror".to_owned())
+            .spawn(move || runtime.block_on(work.run(stopped)))
+            .map_err(|error| StoreError::io(dir, error))?;
+        Ok(Self {
+            stop,
+            written,
+            thread: Some(thread),
+        })
+    }
+
+    /// The fleet-wide cursor up to which the files are written, as it moves.
+    #[must_use]
+    pub fn written(&self) -> watch::Receiver<u64> {
+        self.written.clone()
+    }
+}
+
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        self.stop.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Work {
+    log: Arc<dyn Backend>,
+    dir: PathBuf,
+    seqs: BTreeMap<SessionId, Seq>,
+    written: watch::Sender<u64>,
+}
+
+impl Work {
+    async fn run(mut self, mut stopped: watch::Receiver<bool>) {
+        if let Err(error) = self.follow(&mut stopped).await {
+            // The mirror is a copy: the store goes on without it, and the next start brings it up to date.
+            tracing::error!(%error, dir = %self.dir.display(), "the JSONL mirror stops");
+        }
+    }
+
+    async fn follow(&mut self, stopped: &mut watch::Receiver<bool>) -> Result<(), StoreError> {
+        let mut committed = self.log.committed();
+        // Taken before the files are brought up to date: what comes in between is met again below and skipped.
+        let mut cursor = self.log.watch(None, 1).await?.cursor;
+        self.catch_up().await?;
+        self.written.send_replace(cursor);
+        loop {
+            committed.mark_unchanged();
+            let stopping = *stopped.borrow();
+            let seen = self.log.watch(Some(cursor), STEP).await?;
+            if seen.events.is_empty() {
+                if stopping {
+                    return Ok(());
+                }
+                tokio::select! {
+                    moved = committed.changed() => if moved.is_err() { return Ok(()) },
+                    _ = stopped.changed() => {}
+                }
+                continue;
+            }
+            let mut by_session: BTreeMap<SessionId, Vec<(Seq, Bytes)>> = BTreeMap::new();
+            for event in seen.events {
+                by_session
+                    .entry(event.session)
+                    .or_default()
+                    .push((event.seq, event.body));
+            }
+            for (session, events) in by_session {
+                self.add(session, events).await?;
+            }
+            cursor = seen.cursor;
+            self.written.send_replace(cursor);
+        }
+    }
+
+    async fn catch_up(&mut self) -> Result<(), StoreError> {
+        self.extend(SessionId::NIL).await?;
+        let mut after = None;
+        loop {
+            let rows = self
+                .log
+                .list(Filter {
+                    all: true,
+                    limit: STEP,
+                    after,
+                    ..Filter::default()
+                })
+                .await?;
+            let Some(last) = rows.last() else { return Ok(()) };
+            after = Some(last.summary.session);
+            for row in rows {
+                if self.mirrored(row.summary.session)? < row.head {
+                    self.extend(row.summary.session).await?;
+                }
+            }
+        }
+    }
+
+    /// Writes what the store has and the file has not.
+    async fn extend(&mut self, session: SessionId) -> Result<(), StoreError> {
+        loop {
+            let after = self.mirrored(session)?;
+            match self
+                .log
+                .load(
+                    session,
+                    Range {
+                        after,
+                        limit: STEP,
+                        ..Range::default()
+                    },
+                )
+                .await
+            {
+                Ok(page) => {
+                    self.write(session, &page.events)?;
+                    if !page.more {
+                        return Ok(());
+                    }
+                }
+                Err(StoreError::NotFound(_)) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn add(&mut self, session: SessionId, mut events: Vec<(Seq, Bytes)>) -> Result<(), StoreError> {
+        let have = self.mirrored(session)?;
+        events.retain(|(seq, _)| *seq > have);
+        match events.first() {
+            None => Ok(()),
+            Some((first, _)) if *first == have + 1 => self.write(session, &events),
+            Some(_) => self.extend(session).await,
+        }
+    }
+
+    fn path(&self, session: SessionId) -> PathBuf {
+        self.dir.join(format!("{session}.jsonl"))
+    }
+
+    /// The last seq in the file; a torn last line is cut off.
+    fn mirrored(&mut self, session: SessionId) -> Result<Seq, StoreError> {
+        if let Some(seq) = self.seqs.get(&session) {
+            return Ok(*seq);
+        }
+        let path = self.path(session);
+        let seq = last_seq(&path).map_err(|error| StoreError::io(&path, error))?;
+        self.remember(session, seq);
+        Ok(seq)
+    }
+
+    fn remember(&mut self, session: SessionId, seq: Seq) {
+        if self.seqs.len() >= REMEMBERED && !self.seqs.contains_key(&session) {
+            self.seqs.clear();
+        }
+        self.seqs.insert(session, seq);
+    }
+
+    fn write(&mut self, session: SessionId, events: &[(Seq, Bytes)]) -> Result<(), StoreError> {
+        let Some((last, _)) = events.last() else {
+            return Ok(());
+        };
+        let path = self.path(session);
+        let mut text = Vec::with_capacity(events.iter().map(|(_, line)| line.len() + 1).sum());
+        for (_, line) in events {
+            text.extend_from_slice(line);
+            text.push(b'\n');
+        }
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(&path);
+        file.and_then(|mut file| file.write_all(&text))
+            .map_err(|error| StoreError::io(path, error))?;
+        self.remember(session, *last);
+        Ok(())
+    }
+}
+
+#[derive(Deserialize)]
+struct Numbered {
+    seq: Seq,
+}
+
+fn last_seq(path: &Path) -> std::io::Result<Seq> {
+    let mut file = match OpenOptions::new().read(true).write(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let size = file.metadata()?.len();
+    let mut tail = TAIL;
+    loop {
+        let start = size.saturating_sub(tail);
+        if let Some((seq, end)) = last_line(&mut file, start)? {
+            file.set_len(end)?;
+            return Ok(seq);
+        }
+        if start == 0 {
+            file.set_len(0)?;
+            return Ok(0);
+        }
+        tail = tail.saturating_mul(8);
+    }
+}
+
+/// The seq of the last whole line that begins after `start` (or at 0), and where that line ends.
+fn last_line(file: &mut File, start: u64) -> std::io::Result<Option<(Seq, u64)>> {
+    let mut text = Vec::new();
+    file.seek(SeekFrom::Start(start))?;
+    file.read_to_end(&mut text)?;
+    let Some(end) = text.iter().rposition(|byte| *byte == b'\n') else {
+        return Ok(None);
+    };
+    let whole = text.get(..end).unwrap_or_default();
+    let line = match whole.iter().rposition(|byte| *byte == b'\n') {
+        Some(before) => whole.get(before + 1..).unwrap_or_default(),
+        None if start == 0 => whole,
+        None => return Ok(None),
+    };
+    match serde_json::from_slice::<Numbered>(line) {
+        Ok(numbered) => Ok(Some((numbered.seq, start + end as u64 + 1))),
+        // Not a line of ours: start the file over rather than guess.
+        Err(_) => Ok((start == 0).then_some((0, 0))),
+    }
+}

@@ -1,0 +1,302 @@
+//! The embedded backend: SQLite in WAL mode with one writer thread and a few readers.
+
+mod append;
+mod placement;
+mod queries;
+mod readers;
+mod schema;
+mod upkeep;
+mod values;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use crate::blob::{BlobFiles, ROW_LIMIT, is_name, private_dir};
+use crate::lock::StoreLock;
+use crate::{
+    Append, Blob, Charge, Clock, Filter, Integrity, Options, Outcome, Page, Range, Row, SessionLog, Snapshot,
+    StoreError, StoredKey, Watched, fault,
+};
+use agentd_protocol::{Principal, SessionId, Timestamp};
+pub(crate) use append::KEY_LIFE_MS;
+use append::Staged;
+use async_trait::async_trait;
+use bytes::Bytes;
+use readers::Readers;
+use rusqlite::params;
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use tokio::sync::watch;
+use upkeep::Purged;
+use values::{column, uid};
+use writer::{Weight, Writer};
+
+/// A small change that is not an append.
+const SMALL: Weight = Weight {
+    events: 1,
+    bytes: 512,
+};
+
+/// A store in one SQLite file, with large blobs beside it.
+#[derive(Debug)]
+pub(crate) struct SqliteStore {
+    file: PathBuf,
+    writer: Writer,
+    readers: Readers,
+    files: Arc<BlobFiles>,
+    clock: Clock,
+    /// The current registration of this node; 0: none yet.
+    node: AtomicI64,
+}
+
+impl SqliteStore {
+    pub(crate) fn open(file: &Path, data_dir: &Path, options: Options) -> Result<Self, StoreError> {
+        private_dir(data_dir)?;
+        let mut locks = vec![StoreLock::take(&data_dir.join("agentd.lock"))?];
+        let parent = file.parent().unwrap_or(data_dir);
+        private_dir(parent)?;
+        if parent != data_dir {
+            // Two daemons with different data directories could still name the same file.
+            let mut beside = file.as_os_str().to_owned();
+            beside.push(".lock");
+            locks.push(StoreLock::take(Path::new(&beside))?);
+        }
+        // SQLite gives its side files the mode of the database.
+        let made = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(file);
+        made.map_err(|error| StoreError::io(file, error))?;
+        let connection = schema::open_writer(file, options.max_bytes)?;
+        Ok(Self {
+            file: file.to_owned(),
+            writer: Writer::start(connection, locks, options.write_timeout)?,
+            readers: Readers::new(file.to_owned(), options.readers, options.read_timeout),
+            files: Arc::new(BlobFiles::new(data_dir.join("blobs"))),
+            clock: options.clock,
+            node: AtomicI64::new(0),
+        })
+    }
+
+    fn owner(&self) -> Option<i64> {
+        Some(self.node.load(Ordering::Acquire)).filter(|node| *node != 0)
+    }
+
+    /// Large blobs are on disk before the event that names them is queued, and not by the writer thread.
+    async fn write_files(&self, blobs: &[Blob]) -> Result<(), StoreError> {
+        let large: Vec<Blob> = blobs
+            .iter()
+            .filter(|blob| blob.bytes().len() > ROW_LIMIT)
+            .cloned()
+            .collect();
+        if large.is_empty() {
+            return Ok(());
+        }
+        let files = Arc::clone(&self.files);
+        let work = tokio::task::spawn_blocking(move || {
+            large
+                .iter()
+                .try_for_each(|blob| files.put(blob.name(), blob.bytes()))
+        });
+        let done = work
+            .await
+            .unwrap_or_else(|error| Err(StoreError::Refused(error.to_string())));
+        done.map_err(|error| match error {
+            StoreError::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
+                StoreError::Full
+            }
+            other => other,
+        })
+    }
+
+    async fn try_append(&self, append: Append) -> Result<Outcome, StoreError> {
+        if let Some(seq) = append.gap() {
+            return Ok(Outcome::Failed(format!(
+                "the append has no event {seq} where it must be"
+            )));
+        }
+        fault::point(fault::BEFORE_APPEND).map_err(|injected| StoreError::Refused(injected.to_string()))?;
+        self.write_files(&append.blobs).await?;
+        let weight = Weight {
+            events: append.events.len().max(1),
+            bytes: append.bytes(),
+        };
+        let staged = Staged::new(append, self.owner(), self.clock.clone(), Arc::clone(&self.files))?;
+        self.writer
+            .change(weight, move |writer| staged.apply(writer))
+            .await
+    }
+}
+
+#[async_trait]
+impl SessionLog for SqliteStore {
+    async fn append(&self, append: Append) -> Outcome {
+        match self.try_append(append).await {
+            Ok(outcome) => outcome,
+            Err(StoreError::Full) => Outcome::Full,
+            Err(StoreError::Unknown) => Outcome::Unknown,
+            Err(error) => Outcome::Failed(error.to_string()),
+        }
+    }
+
+    async fn load(&self, session: SessionId, range: Range) -> Result<Page, StoreError> {
+        self.readers
+            .read(move |reader| queries::load(reader, session, range))
+            .await
+    }
+
+    async fn row(&self, session: SessionId) -> Result<Option<Row>, StoreError> {
+        self.readers
+            .read(move |reader| queries::row(reader, session))
+            .await
+    }
+
+    async fn resolve(&self, text: &str) -> Result<Vec<(SessionId, String)>, StoreError> {
+        let text = text.to_owned();
+        self.readers
+            .read(move |reader| queries::resolve(reader, &text))
+            .await
+    }
+
+    async fn list(&self, filter: Filter) -> Result<Vec<Row>, StoreError> {
+        self.readers
+            .read(move |reader| queries::list(reader, &filter))
+            .await
+    }
+
+    async fn count(&self) -> Result<u64, StoreError> {
+        self.readers.read(queries::count).await
+    }
+
+    async fn key(&self, principal: &Principal, key: &str) -> Result<Option<StoredKey>, StoreError> {
+        let (principal, key, now) = (principal.clone(), key.to_owned(), self.clock.now());
+        self.readers
+            .read(move |reader| queries::key(reader, &principal, &key, now))
+            .await
+    }
+
+    async fn blob(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
+        if !is_name(name) {
+            return Ok(None);
+        }
+        let (name, files) = (name.to_owned(), Arc::clone(&self.files));
+        self.readers
+            .read(move |reader| match queries::blob(reader, &name)? {
+                Some(None) => files.get(&name),
+                Some(row) => Ok(row),
+                None => Ok(None),
+            })
+            .await
+    }
+
+    async fn put_blob(&self, bytes: Bytes) -> Result<String, StoreError> {
+        let (blob, files) = (Blob::new(bytes), Arc::clone(&self.files));
+        let name = blob.name().to_owned();
+        self.write_files(std::slice::from_ref(&blob)).await?;
+        let weight = Weight {
+            events: 1,
+            bytes: blob.bytes().len(),
+        };
+        self.writer
+            .change(weight, move |writer| append::put_blob(writer, &files, &blob, 0))
+            .await?;
+        Ok(name)
+    }
+
+    async fn snapshot(&self, session: SessionId) -> Result<Option<Snapshot>, StoreError> {
+        self.readers
+            .read(move |reader| queries::snapshot(reader, session))
+            .await
+    }
+
+    async fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) -> Result<(), StoreError> {
+        let weight = Weight {
+            events: 1,
+            bytes: snapshot.bytes.len(),
+        };
+        let put = move |writer: &rusqlite::Connection| {
+            let mut replace = writer.prepare_cached(
+                "INSERT OR REPLACE INTO snapshot(session_id, seq, format, bytes)
+                 SELECT id, ?2, ?3, ?4 FROM session WHERE uid = ?1 AND deleted_ms IS NULL",
+            )?;
+            let (seq, bytes) = (column(snapshot.seq), snapshot.bytes.as_ref());
+            replace.execute(params![uid(session), seq, snapshot.format, bytes])
+        };
+        match self.writer.change(weight, put).await? {
+            0 => Err(StoreError::NotFound(session)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn watch(&self, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {
+        self.readers
+            .read(move |reader| queries::watch(reader, after, limit))
+            .await
+    }
+
+    async fn charged(&self, account: &str) -> Result<Charge, StoreError> {
+        let account = account.to_owned();
+        self.readers
+            .read(move |reader| queries::charged(reader, &account))
+            .await
+    }
+
+    async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        self.writer
+            .change(SMALL, move |writer| upkeep::delete(writer, session, now))
+            .await
+    }
+
+    async fn purge(&self, before: Timestamp) -> Result<u64, StoreError> {
+        let now = self.clock.now();
+        self.writer
+            .change(SMALL, move |writer| upkeep::forget_keys(writer, now))
+            .await?;
+        let mut sessions = 0;
+        loop {
+            let files = Arc::clone(&self.files);
+            let step = self
+                .writer
+                .change(SMALL, move |writer| upkeep::purge_step(writer, &files, before));
+            match step.await? {
+                Purged::Part => {}
+                Purged::Session => sessions += 1,
+                Purged::Nothing => return Ok(sessions),
+            }
+        }
+    }
+
+    async fn check(&self) -> Result<Integrity, StoreError> {
+        let files = Arc::clone(&self.files);
+        let mut found = self
+            .readers
+            .read(move |reader| upkeep::check(reader, &files))
+            .await?;
+        let mut wal = self.file.as_os_str().to_owned();
+        wal.push("-wal");
+        for file in [self.file.as_path(), Path::new(&wal)] {
+            found.bytes += std::fs::metadata(file).map_or(0, |file| file.len());
+        }
+        Ok(found)
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        let closed = self.writer.close().await;
+        self.readers.close();
+        closed
+    }
+
+    fn committed(&self) -> watch::Receiver<u64> {
+        self.writer.committed()
+    }
+
+    fn fatal(&self) -> watch::Receiver<Option<String>> {
+        self.writer.fatal()
+    }
+}

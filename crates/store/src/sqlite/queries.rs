@@ -1,0 +1,225 @@
+//! The reads, each short.
+
+use super::append::KEY_LIFE_MS;
+use super::values::{column, session_of, size, uid};
+use crate::read::{MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, clamp, id_part};
+use crate::{
+    Charge, Direction, Filter, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched, WatchedEvent,
+};
+use agentd_protocol::{Principal, Seq, SessionId, Timestamp};
+use bytes::Bytes;
+use rusqlite::{Connection, OptionalExtension, params};
+
+/// A text column as it is, without a check of its encoding.
+fn line(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<Bytes> {
+    Ok(Bytes::copy_from_slice(row.get_ref(index)?.as_bytes()?))
+}
+
+pub(super) fn load(reader: &Connection, session: SessionId, range: Range) -> Result<Page, StoreError> {
+    let mut select =
+        reader.prepare_cached("SELECT id, head FROM session WHERE uid = ?1 AND deleted_ms IS NULL")?;
+    let found = select.query_row([uid(session)], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+    });
+    let (id, head) = found.optional()?.ok_or(StoreError::NotFound(session))?;
+    let mut select = reader.prepare_cached(match range.direction {
+        Direction::Forward => {
+            "SELECT seq, body FROM event WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq"
+        }
+        Direction::Backward => {
+            "SELECT seq, body FROM event WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq DESC"
+        }
+    })?;
+    let upto = range.upto.map_or(head, column);
+    let mut rows = select.query(params![id, column(range.after), upto])?;
+    let (limit, max_bytes) = range.limits();
+    let mut page = Page {
+        head: size(head),
+        ..Page::default()
+    };
+    let mut bytes = 0;
+    while let Some(row) = rows.next()? {
+        let body = line(row, 1)?;
+        bytes += body.len();
+        if page.events.len() >= limit || (bytes > max_bytes && !page.events.is_empty()) {
+            page.more = true;
+            break;
+        }
+        page.events.push((size(row.get(0)?) as Seq, body));
+    }
+    Ok(page)
+}
+
+/// Reads `summary, epoch, head`.
+fn list_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<(Bytes, u64, u64)> {
+    Ok((line(row, 0)?, size(row.get(1)?), size(row.get(2)?)))
+}
+
+fn parse_row((summary, epoch, head): (Bytes, u64, u64)) -> Result<Row, StoreError> {
+    Ok(Row {
+        summary: serde_json::from_slice(&summary)?,
+        epoch,
+        head,
+    })
+}
+
+pub(super) fn row(reader: &Connection, session: SessionId) -> Result<Option<Row>, StoreError> {
+    let mut select = reader.prepare_cached(
+        "SELECT summary, epoch, head FROM session WHERE uid = ?1 AND deleted_ms IS NULL AND summary IS NOT NULL",
+    )?;
+    select
+        .query_row([uid(session)], list_row)
+        .optional()?
+        .map(parse_row)
+        .transpose()
+}
+
+const LIST: &str = "
+SELECT summary, epoch, head FROM session
+WHERE uid < ?1 AND deleted_ms IS NULL AND summary IS NOT NULL
+  AND (?2 OR closed = 0)
+  AND (?3 = '[]' OR EXISTS (SELECT 1 FROM json_each(?3) AS want
+       WHERE state = want.value OR substr(state, 1, length(want.value) + 1) = want.value || '('))
+  AND (?4 = '{}' OR NOT EXISTS (SELECT 1 FROM json_each(?4) AS want WHERE NOT EXISTS
+       (SELECT 1 FROM json_each(session.labels) AS has WHERE has.key = want.key AND has.value = want.value)))
+  AND (NOT ?5 OR resumable = 1 OR wake_at_ms IS NOT NULL)
+ORDER BY uid DESC LIMIT ?6";
+
+pub(super) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, StoreError> {
+    // Every id sorts before "g".
+    let before = filter.after.map_or_else(|| "g".to_owned(), uid);
+    let closed_too = filter.all || !filter.states.is_empty();
+    let states = serde_json::to_string(&filter.states)?;
+    let labels = serde_json::to_string(&filter.labels)?;
+    let limit = i64::try_from(clamp(filter.limit, MAX_LIST)).unwrap_or(i64::MAX);
+    let mut select = reader.prepare_cached(LIST)?;
+    let found = params![
+        before,
+        closed_too,
+        states,
+        labels,
+        filter.resumable_or_timed,
+        limit
+    ];
+    let rows = select.query_map(found, list_row)?;
+    rows.map(|row| parse_row(row?)).collect()
+}
+
+const RESOLVE: &str = "
+SELECT uid, name, CASE WHEN uid = ?3 THEN 2 WHEN name = ?1 THEN 1 ELSE 0 END AS rank FROM session
+WHERE deleted_ms IS NULL AND summary IS NOT NULL
+  AND (name = ?1 OR (?2 AND (substr(uid, 1, length(?3)) = ?3 OR substr(uid, -length(?3)) = ?3)))
+ORDER BY rank DESC, uid DESC LIMIT 10";
+
+/// A whole id beats an exact name, which beats a prefix of either end of an id.
+pub(super) fn resolve(reader: &Connection, text: &str) -> Result<Vec<(SessionId, String)>, StoreError> {
+    let hex = id_part(text);
+    let mut select = reader.prepare_cached(RESOLVE)?;
+    let rows = select.query_map(params![text, hex.is_some(), hex.unwrap_or_default()], |row| {
+        Ok((session_of(&row.get::<_, String>(0)?)?, row.get(1)?, row.get(2)?))
+    })?;
+    let rows: Vec<(SessionId, String, i64)> = rows.collect::<Result<_, _>>()?;
+    let best = rows.first().map_or(0, |(_, _, rank)| *rank);
+    let best = rows.into_iter().filter(|(_, _, rank)| *rank == best);
+    Ok(best.map(|(session, name, _)| (session, name)).collect())
+}
+
+pub(super) fn count(reader: &Connection) -> Result<u64, StoreError> {
+    let sql = "SELECT count(*) FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL";
+    Ok(size(reader.prepare_cached(sql)?.query_row([], |row| row.get(0))?))
+}
+
+pub(super) fn key(
+    reader: &Connection,
+    principal: &Principal,
+    key: &str,
+    now: Timestamp,
+) -> Result<Option<StoredKey>, StoreError> {
+    let mut select = reader.prepare_cached(
+        "SELECT method, body_hash, answer FROM idempotency WHERE principal = ?1 AND key = ?2 AND at_ms > ?3",
+    )?;
+    let oldest = column(now.0.saturating_sub(KEY_LIFE_MS));
+    let found = select.query_row(params![principal.0, key, oldest], |row| {
+        Ok(StoredKey {
+            method: row.get(0)?,
+            body_hash: row.get(1)?,
+            answer: row.get(2)?,
+        })
+    });
+    Ok(found.optional()?)
+}
+
+/// `Some(None)`: known, but in a file.
+pub(super) fn blob(reader: &Connection, name: &str) -> Result<Option<Option<Bytes>>, StoreError> {
+    let mut select = reader.prepare_cached("SELECT bytes FROM blob WHERE name = ?1")?;
+    let found = select
+        .query_row([name], |row| row.get::<_, Option<Vec<u8>>>(0))
+        .optional()?;
+    Ok(found.map(|bytes| bytes.map(Bytes::from)))
+}
+
+pub(super) fn snapshot(reader: &Connection, session: SessionId) -> Result<Option<Snapshot>, StoreError> {
+    let mut select = reader.prepare_cached(
+        "SELECT seq, format, bytes FROM snapshot JOIN session ON session.id = session_id
+         WHERE uid = ?1 AND deleted_ms IS NULL",
+    )?;
+    let found = select.query_row([uid(session)], |row| {
+        let bytes: Vec<u8> = row.get(2)?;
+        Ok(Snapshot {
+            seq: size(row.get(0)?),
+            format: row.get(1)?,
+            bytes: bytes.into(),
+        })
+    });
+    Ok(found.optional()?)
+}
+
+pub(super) fn watch(reader: &Connection, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {
+    let mut newest = reader.prepare_cached("SELECT coalesce(max(cursor), 0) FROM event")?;
+    let Some(after) = after else {
+        return Ok(Watched {
+            events: Vec::new(),
+            cursor: size(newest.query_row([], |row| row.get(0))?),
+        });
+    };
+    let mut select = reader.prepare_cached(
+        "SELECT cursor, uid, seq, kind, body FROM event JOIN session ON session.id = session_id
+         WHERE cursor > ?1 AND deleted_ms IS NULL ORDER BY cursor",
+    )?;
+    let mut rows = select.query([column(after)])?;
+    let mut watched = Watched {
+        events: Vec::new(),
+        cursor: after,
+    };
+    let mut bytes = 0;
+    while let Some(row) = rows.next()? {
+        let body = line(row, 4)?;
+        bytes += body.len();
+        let full = watched.events.len() >= clamp(limit, MAX_PAGE) || bytes > MAX_PAGE_BYTES as usize;
+        if full && !watched.events.is_empty() {
+            break;
+        }
+        watched.cursor = size(row.get(0)?);
+        watched.events.push(WatchedEvent {
+            cursor: watched.cursor,
+            session: session_of(&row.get::<_, String>(1)?)?,
+            seq: size(row.get(2)?),
+            kind: row.get(3)?,
+            body,
+        });
+    }
+    Ok(watched)
+}
+
+pub(super) fn charged(reader: &Connection, account: &str) -> Result<Charge, StoreError> {
+    let mut select = reader.prepare_cached("SELECT tokens, micro_usd FROM charge WHERE account = ?1")?;
+    let found = select
+        .query_row([account], |row| Ok((size(row.get(0)?), size(row.get(1)?))))
+        .optional()?;
+    let (tokens, micro_usd) = found.unwrap_or_default();
+    Ok(Charge {
+        account: account.to_owned(),
+        tokens,
+        micro_usd,
+    })
+}

@@ -1,0 +1,64 @@
+//! The connections that read, off the async threads.
+
+use super::schema;
+use crate::StoreError;
+use rusqlite::Connection;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// A few read-only connections; a read waits for a free one, at most for the timeout.
+#[derive(Debug)]
+pub(super) struct Readers {
+    file: PathBuf,
+    idle: Arc<Mutex<Vec<Connection>>>,
+    permits: Arc<Semaphore>,
+    timeout: Duration,
+}
+
+impl Readers {
+    pub(super) fn new(file: PathBuf, connections: usize, timeout: Duration) -> Self {
+        let permits = Arc::new(Semaphore::new(connections.max(1)));
+        Self {
+            file,
+            idle: Arc::default(),
+            permits,
+            timeout,
+        }
+    }
+
+    /// Runs one read in a transaction of its own, so that it sees one moment.
+    pub(super) async fn read<T, F>(&self, run: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        let permit = tokio::time::timeout(self.timeout, Arc::clone(&self.permits).acquire_owned()).await;
+        let permit = permit
+            .map_err(|_| StoreError::Busy("all readers are taken"))?
+            .map_err(|_| StoreError::Stopped("it was closed".to_owned()))?;
+        let (file, idle) = (self.file.clone(), Arc::clone(&self.idle));
+        let work = tokio::task::spawn_blocking(move || {
+            let free = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+            let mut reader = match free {
+                Some(reader) => reader,
+                None => schema::open_reader(&file)?,
+            };
+            let moment = reader.transaction()?;
+            let answer = run(&moment)?;
+            moment.finish()?;
+            idle.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
+            drop(permit);
+            Ok(answer)
+        });
+        work.await
+            .unwrap_or_else(|error| Err(StoreError::Refused(format!("a read failed: {error}"))))
+    }
+
+    /// Refuses reads from now on.
+    pub(super) fn close(&self) {
+        self.permits.close();
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}

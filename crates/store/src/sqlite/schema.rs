@@ -1,0 +1,146 @@
+//! The tables, their versions, and how a connection is set up.
+
+use crate::StoreError;
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+use std::time::Duration;
+
+/// Marks the file as ours: "agtd".
+const APPLICATION_ID: i64 = 0x6167_7464;
+
+/// One step per version, applied in order, each in a transaction of its own. Never change a step that was released.
+const MIGRATIONS: [&str; 1] = [V1];
+
+// A rowid table with a UNIQUE(session_id, seq) takes a quarter of the writes of a clustered table. The session table has no
+// index on what changes with every append. The purge never removes the event with the highest cursor, so a cursor is never reused.
+const V1: &str = "
+CREATE TABLE session(
+  id INTEGER PRIMARY KEY,
+  uid TEXT NOT NULL UNIQUE,
+  owner INTEGER,
+  epoch INTEGER NOT NULL,
+  head INTEGER NOT NULL,
+  last_append BLOB NOT NULL,
+  name TEXT NOT NULL DEFAULT '',
+  state TEXT NOT NULL DEFAULT '',
+  closed INTEGER NOT NULL DEFAULT 0,
+  labels TEXT NOT NULL DEFAULT '{}',
+  resumable INTEGER NOT NULL DEFAULT 0,
+  wake_at_ms INTEGER,
+  summary TEXT,
+  created_ms INTEGER NOT NULL,
+  updated_ms INTEGER NOT NULL,
+  deleted_ms INTEGER) STRICT;
+CREATE TABLE event(
+  cursor INTEGER PRIMARY KEY,
+  session_id INTEGER NOT NULL,
+  seq INTEGER NOT NULL,
+  epoch INTEGER NOT NULL,
+  at_ms INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  append_id BLOB,
+  body TEXT NOT NULL,
+  UNIQUE(session_id, seq)) STRICT;
+CREATE TABLE blob(
+  name TEXT PRIMARY KEY,
+  bytes BLOB) STRICT;
+CREATE TABLE blob_use(
+  name TEXT NOT NULL,
+  session_id INTEGER NOT NULL,
+  PRIMARY KEY(name, session_id)) STRICT, WITHOUT ROWID;
+CREATE INDEX blob_use_session ON blob_use(session_id);
+CREATE TABLE idempotency(
+  principal TEXT NOT NULL,
+  key TEXT NOT NULL,
+  method TEXT NOT NULL,
+  body_hash BLOB NOT NULL,
+  answer TEXT NOT NULL,
+  at_ms INTEGER NOT NULL,
+  UNIQUE(principal, key)) STRICT;
+CREATE TABLE snapshot(
+  session_id INTEGER PRIMARY KEY,
+  seq INTEGER NOT NULL,
+  format INTEGER NOT NULL,
+  bytes BLOB NOT NULL) STRICT;
+CREATE TABLE charge(
+  account TEXT PRIMARY KEY,
+  tokens INTEGER NOT NULL,
+  micro_usd INTEGER NOT NULL) STRICT;
+CREATE TABLE node(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  name TEXT NOT NULL,
+  expires_ms INTEGER NOT NULL) STRICT;
+";
+
+/// Opens the one connection that writes, and brings the schema up to date.
+pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, StoreError> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut writer = Connection::open_with_flags(file, flags)?;
+    writer.busy_timeout(Duration::from_secs(5))?;
+    writer.set_prepared_statement_cache_capacity(64);
+    check_ours(&writer, file)?;
+    writer.execute_batch(
+        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=1000;
+         PRAGMA cache_size=-8192; PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=16777216;",
+    )?;
+    if max_bytes > 0 {
+        let page: i64 = writer.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+        let pages = i64::try_from(max_bytes).unwrap_or(i64::MAX) / page.max(1);
+        writer.query_row(&format!("PRAGMA max_page_count={}", pages.max(1)), [], |_| Ok(()))?;
+    }
+    migrate(&mut writer, &MIGRATIONS)?;
+    Ok(writer)
+}
+
+/// Opens a connection that only reads.
+pub(super) fn open_reader(file: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let reader = Connection::open_with_flags(file, flags)?;
+    reader.busy_timeout(Duration::from_secs(5))?;
+    reader.set_prepared_statement_cache_capacity(32);
+    reader.execute_batch("PRAGMA cache_size=-2048; PRAGMA query_only=ON;")?;
+    Ok(reader)
+}
+
+fn check_ours(connection: &Connection, file: &Path) -> Result<(), StoreError> {
+    let foreign = || StoreError::Foreign {
+        path: file.to_owned(),
+    };
+    let id: i64 = connection
+        .query_row("PRAGMA application_id", [], |row| row.get(0))
+        .map_err(|error| {
+            if is_not_a_database(&error) {
+                foreign()
+            } else {
+                error.into()
+            }
+        })?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    match (id, tables) {
+        (APPLICATION_ID, _) | (0, 0) => Ok(()),
+        _ => Err(foreign()),
+    }
+}
+
+fn is_not_a_database(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase)
+}
+
+/// Applies the steps that the file has not seen. A file with more steps than we know is refused untouched.
+pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreError> {
+    let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
+    if found > known {
+        return Err(StoreError::NewerVersion { found, known });
+    }
+    for (version, step) in (1_i64..).zip(steps).filter(|(version, _)| *version > found) {
+        let tx = connection.transaction()?;
+        tx.execute_batch(step)?;
+        tx.execute_batch(&format!(
+            "PRAGMA user_version={version}; PRAGMA application_id={APPLICATION_ID};"
+        ))?;
+        tx.commit()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! Tombstones, retention, and the search for damage.
+
+use super::append::KEY_LIFE_MS;
+use super::values::{column, size, uid};
+use crate::blob::BlobFiles;
+use crate::{Integrity, StoreError};
+use agentd_protocol::{SessionId, Timestamp};
+use rusqlite::{Connection, OptionalExtension, params};
+
+/// Events removed in one transaction, so that a purge does not hold up appends.
+const PURGE_STEP: usize = 2_000;
+
+/// What one step of a purge did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purged {
+    Part,
+    Session,
+    Nothing,
+}
+
+pub(super) fn delete(writer: &Connection, session: SessionId, now: Timestamp) -> rusqlite::Result<bool> {
+    let mut update = writer.prepare_cached(
+        "UPDATE session SET deleted_ms = ?2, epoch = epoch + 1, owner = NULL WHERE uid = ?1 AND deleted_ms IS NULL",
+    )?;
+    Ok(update.execute(params![uid(session), column(now.0)])? > 0)
+}
+
+pub(super) fn forget_keys(writer: &Connection, now: Timestamp) -> rusqlite::Result<()> {
+    let oldest = column(now.0.saturating_sub(KEY_LIFE_MS));
+    writer.execute("DELETE FROM idempotency WHERE at_ms <= ?1", [oldest])?;
+    Ok(())
+}
+
+/// The next session to remove: deleted long ago, or left over from an import that broke off. The one with the newest
+/// event stays for now, so that cursors only ever rise.
+const NEXT: &str = "
+SELECT id FROM session
+WHERE (deleted_ms < ?1 OR (deleted_ms IS NULL AND summary IS NULL AND updated_ms < ?1 AND uid <> ?2))
+  AND id <> coalesce((SELECT session_id FROM event ORDER BY cursor DESC LIMIT 1), 0) LIMIT 1";
+
+pub(super) fn purge_step(
+    writer: &Connection,
+    files: &BlobFiles,
+    before: Timestamp,
+) -> rusqlite::Result<Purged> {
+    let next = writer.query_row(NEXT, params![column(before.0), uid(SessionId::NIL)], |row| {
+        row.get::<_, i64>(0)
+    });
+    let Some(id) = next.optional()? else {
+        return Ok(Purged::Nothing);
+    };
+    let mut remove = writer.prepare_cached(
+        "DELETE FROM event WHERE cursor IN (SELECT cursor FROM event WHERE session_id = ?1 LIMIT ?2)",
+    )?;
+    if remove.execute(params![id, i64::try_from(PURGE_STEP).unwrap_or(i64::MAX)])? == PURGE_STEP {
+        return Ok(Purged::Part);
+    }
+    let mut unused = writer.prepare(
+        "SELECT name, bytes IS NULL FROM blob WHERE name IN (SELECT name FROM blob_use WHERE session_id = ?1)
+         AND name NOT IN (SELECT name FROM blob_use WHERE session_id <> ?1)",
+    )?;
+    let unused: Vec<(String, bool)> = unused
+        .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<Result<_, _>>()?;
+    for (name, in_file) in unused {
+        if in_file {
+            files
+                .remove(&name)
+                .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        }
+        writer.execute("DELETE FROM blob WHERE name = ?1", [name])?;
+    }
+    writer.execute("DELETE FROM blob_use WHERE session_id = ?1", [id])?;
+    writer.execute("DELETE FROM snapshot WHERE session_id = ?1", [id])?;
+    writer.execute("DELETE FROM session WHERE id = ?1", [id])?;
+    Ok(Purged::Session)
+}
+
+const GAPS: &str = "
+SELECT uid, head, coalesce(events, 0), coalesce(newest, 0) FROM session
+LEFT JOIN (SELECT session_id, count(*) AS events, max(seq) AS newest FROM event GROUP BY session_id)
+  ON session_id = session.id
+WHERE deleted_ms IS NULL AND (coalesce(events, 0) <> head OR coalesce(newest, 0) <> head) LIMIT 100";
+
+pub(super) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity, StoreError> {
+    let mut found = Integrity {
+        sessions: super::queries::count(reader)?,
+        events: size(reader.query_row("SELECT count(*) FROM event", [], |row| row.get(0))?),
+        ..Integrity::default()
+    };
+    let mut damage = reader.prepare("PRAGMA quick_check(20)")?;
+    for problem in damage.query_map([], |row| row.get::<_, String>(0))? {
+        let problem = problem?;
+        if problem != "ok" {
+            found.problems.push(problem);
+        }
+    }
+    let mut gaps = reader.prepare(GAPS)?;
+    let gaps = gaps.query_map([], |row| {
+        let (uid, head): (String, i64) = (row.get(0)?, row.get(1)?);
+        let (events, newest): (i64, i64) = (row.get(2)?, row.get(3)?);
+        Ok(format!(
+            "session {uid}: head {head}, but {events} events up to {newest}"
+        ))
+    })?;
+    for problem in gaps {
+        found.problems.push(problem?);
+    }
+    let mut in_files = reader.prepare("SELECT name FROM blob WHERE bytes IS NULL")?;
+    for name in in_files.query_map([], |row| row.get::<_, String>(0))? {
+        let name = name?;
+        if !files.has(&name) {
+            found.problems.push(format!("the file of blob {name} is gone"));
+        }
+    }
+    Ok(found)
+}

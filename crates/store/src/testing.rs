@@ -1,0 +1,162 @@
+//! Backends for tests of other crates.
+
+use crate::{
+    Append, Backend, Charge, Claim, Filter, Incarnation, Integrity, Outcome, Page, Placement, Range, Row,
+    SessionLog, Snapshot, StoreError, StoredKey, Watched,
+};
+use agentd_protocol::{Principal, SessionId, Timestamp};
+use async_trait::async_trait;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// Wraps a backend and counts what is asked of it.
+#[derive(Debug)]
+pub struct CountingLog {
+    inner: Arc<dyn Backend>,
+    appends: Mutex<BTreeMap<SessionId, u64>>,
+    loads: Mutex<BTreeMap<SessionId, u64>>,
+}
+
+fn bump(counts: &Mutex<BTreeMap<SessionId, u64>>, session: SessionId) {
+    *counts
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .entry(session)
+        .or_default() += 1;
+}
+
+fn read(counts: &Mutex<BTreeMap<SessionId, u64>>, session: SessionId) -> u64 {
+    counts
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(&session)
+        .copied()
+        .unwrap_or_default()
+}
+
+impl CountingLog {
+    /// Counts in front of `inner`.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Backend>) -> Self {
+        Self {
+            inner,
+            appends: Mutex::default(),
+            loads: Mutex::default(),
+        }
+    }
+
+    /// How many appends of a session were asked for, refused ones included.
+    #[must_use]
+    pub fn appends(&self, session: SessionId) -> u64 {
+        read(&self.appends, session)
+    }
+
+    /// How many pages of a session's log were read.
+    #[must_use]
+    pub fn loads(&self, session: SessionId) -> u64 {
+        read(&self.loads, session)
+    }
+}
+
+#[async_trait]
+impl SessionLog for CountingLog {
+    async fn append(&self, append: Append) -> Outcome {
+        bump(&self.appends, append.session);
+        self.inner.append(append).await
+    }
+
+    async fn load(&self, session: SessionId, range: Range) -> Result<Page, StoreError> {
+        bump(&self.loads, session);
+        self.inner.load(session, range).await
+    }
+
+    async fn row(&self, session: SessionId) -> Result<Option<Row>, StoreError> {
+        self.inner.row(session).await
+    }
+
+    async fn resolve(&self, text: &str) -> Result<Vec<(SessionId, String)>, StoreError> {
+        self.inner.resolve(text).await
+    }
+
+    async fn list(&self, filter: Filter) -> Result<Vec<Row>, StoreError> {
+        self.inner.list(filter).await
+    }
+
+    async fn count(&self) -> Result<u64, StoreError> {
+        self.inner.count().await
+    }
+
+    async fn key(&self, principal: &Principal, key: &str) -> Result<Option<StoredKey>, StoreError> {
+        self.inner.key(principal, key).await
+    }
+
+    async fn blob(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
+        self.inner.blob(name).await
+    }
+
+    async fn put_blob(&self, bytes: Bytes) -> Result<String, StoreError> {
+        self.inner.put_blob(bytes).await
+    }
+
+    async fn snapshot(&self, session: SessionId) -> Result<Option<Snapshot>, StoreError> {
+        self.inner.snapshot(session).await
+    }
+
+    async fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) -> Result<(), StoreError> {
+        self.inner.put_snapshot(session, snapshot).await
+    }
+
+    async fn watch(&self, after: Option<u64>, limit: u32) -> Result<Watched, StoreError> {
+        self.inner.watch(after, limit).await
+    }
+
+    async fn charged(&self, account: &str) -> Result<Charge, StoreError> {
+        self.inner.charged(account).await
+    }
+
+    async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {
+        self.inner.delete(session).await
+    }
+
+    async fn purge(&self, before: Timestamp) -> Result<u64, StoreError> {
+        self.inner.purge(before).await
+    }
+
+    async fn check(&self) -> Result<Integrity, StoreError> {
+        self.inner.check().await
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        self.inner.close().await
+    }
+
+    fn committed(&self) -> watch::Receiver<u64> {
+        self.inner.committed()
+    }
+
+    fn fatal(&self) -> watch::Receiver<Option<String>> {
+        self.inner.fatal()
+    }
+}
+
+#[async_trait]
+impl Placement for CountingLog {
+    async fn register_node(&self, name: &str, ttl: Duration) -> Result<Incarnation, StoreError> {
+        self.inner.register_node(name, ttl).await
+    }
+
+    async fn renew(&self, node: Incarnation, ttl: Duration) -> Result<(), StoreError> {
+        self.inner.renew(node, ttl).await
+    }
+
+    async fn claim(&self, session: SessionId) -> Result<Claim, StoreError> {
+        self.inner.claim(session).await
+    }
+
+    async fn release(&self, session: SessionId, epoch: u64) -> Result<(), StoreError> {
+        self.inner.release(session, epoch).await
+    }
+}
