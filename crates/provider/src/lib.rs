@@ -1,1 +1,49 @@
-//! provider
+//! Model dialects over HTTP: request encoding, stream decoding, classification of failures.
+//!
+//! Only this crate knows how a provider talks. Encoders and decoders are pure; [`call`] is the only I/O. Everything
+//! about retries, fallbacks and budgets is decided elsewhere; a call here is one attempt.
+//!
+//! Invariants held here: a key lives in a [`Secret`] that prints nothing, and is cut out of every error text (I8); an
+//! answer counts only after its terminal marker, so no tool runs from half an answer (I4); every read has a deadline
+//! and every buffer a bound, so one stuck server holds up one call (I6).
+//!
+//! Flow: messages -> [`EncodedHistory`] -> [`RequestBody`] -> [`call`] -> SSE bytes -> [`ModelEvent`]s -> [`ModelReply`].
+
+mod anthropic;
+mod body;
+mod call;
+mod chat;
+mod classify;
+mod decoder;
+pub mod demo;
+mod error;
+mod fields;
+mod http;
+mod pacing;
+mod probe;
+mod registry;
+mod reply;
+mod resolve;
+mod retry_after;
+mod script;
+mod scripted;
+mod secret;
+mod spec;
+mod sse;
+
+pub use agentd_settings::Dialect;
+pub use body::{
+    EncodedHistory, Params, Prompt, RequestBody, ToolDef, encode_message, encode_prefix, encode_suffix,
+};
+pub use call::{Request, Sink, call};
+pub use classify::{classify, classify_stream_error};
+pub use decoder::{Decoder, Progress};
+pub use error::{ModelError, ProviderError};
+pub use http::http_client;
+pub use probe::{LocalServer, local_servers, probe_local};
+pub use registry::{Registry, Unusable};
+pub use reply::{ModelEvent, ModelReply};
+pub use resolve::{Lookup, resolve};
+pub use script::{Script, ScriptedCall, ScriptedConversation, ScriptedFailure, ScriptedTurn};
+pub use secret::Secret;
+pub use spec::{Compat, Credential, Deadlines, ModelSpec};

@@ -1,0 +1,192 @@
+//! Tool calls that arrive in fragments, each server cutting them in its own way.
+
+use crate::fields::{parse_arguments, text};
+use crate::reply::ModelEvent;
+use agentd_protocol::Block;
+use serde_json::Value;
+
+#[derive(Debug)]
+struct Part {
+    index: Option<u64>,
+    block: u32,
+    id: String,
+    name: String,
+    arguments: String,
+}
+
+/// The calls of one answer so far.
+#[derive(Debug, Default)]
+pub(crate) struct Calls(Vec<Part>);
+
+impl Calls {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes one fragment; `next_block` numbers a new call.
+    pub(crate) fn take(&mut self, fragment: &Value, next_block: &mut u32, events: &mut Vec<ModelEvent>) {
+        let index = fragment.get("index").and_then(Value::as_u64);
+        let id = text(fragment, "id");
+        let function = fragment.get("function").unwrap_or(fragment);
+        let name = text(function, "name");
+        let arguments = match function.get("arguments") {
+            Some(Value::String(text)) => text.clone(),
+            Some(object @ Value::Object(_)) => object.to_string(),
+            _ => String::new(),
+        };
+        let known = match index {
+            Some(_) => self.0.iter().rposition(|part| part.index == index),
+            None => self.0.len().checked_sub(1),
+        };
+        let goes_on = known
+            .and_then(|at| self.0.get(at))
+            .is_some_and(|part| part.takes(id, name, &arguments));
+        let at = known
+            .filter(|_| goes_on)
+            .unwrap_or_else(|| self.begin(index, next_block));
+        let Some(part) = self.0.get_mut(at) else { return };
+        let unnamed = part.name.is_empty();
+        // Some servers repeat the id and the name in each fragment, some send them empty.
+        if part.id.is_empty() {
+            id.clone_into(&mut part.id);
+        }
+        if unnamed && !name.is_empty() {
+            name.clone_into(&mut part.name);
+            events.push(ModelEvent::ToolStart {
+                block: part.block,
+                name: name.to_owned(),
+            });
+        }
+        part.arguments.push_str(&arguments);
+        if !arguments.is_empty() {
+            events.push(ModelEvent::ToolInputDelta {
+                block: part.block,
+                text: arguments,
+            });
+        }
+    }
+
+    fn begin(&mut self, index: Option<u64>, next_block: &mut u32) -> usize {
+        let block = *next_block;
+        *next_block = next_block.saturating_add(1);
+        let (id, name, arguments) = Default::default();
+        self.0.push(Part {
+            index,
+            block,
+            id,
+            name,
+            arguments,
+        });
+        self.0.len().saturating_sub(1)
+    }
+
+    /// The calls as blocks; a call without an id gets one.
+    pub(crate) fn into_blocks(self) -> impl Iterator<Item = Block> {
+        self.0
+            .into_iter()
+            .zip(1..)
+            .map(|(part, number): (Part, u32)| Block::ToolUse {
+                id: if part.id.is_empty() {
+                    format!("call_{number}")
+                } else {
+                    part.id
+                },
+                name: part.name,
+                input: parse_arguments(&part.arguments),
+            })
+    }
+}
+
+impl Part {
+    /// Whether a fragment at this call's index is more of this call, and not the next one that repeats the index.
+    fn takes(&self, id: &str, name: &str, arguments: &str) -> bool {
+        if !id.is_empty() && !self.id.is_empty() {
+            return id == self.id;
+        }
+        let whole = serde_json::from_str::<serde_json::Map<String, Value>>(&self.arguments).is_ok();
+        !(whole && id.is_empty() && self.id.is_empty() && !name.is_empty() && !arguments.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(fragments: &[Value], expected: &[(&str, &str, Value)]) {
+        let mut calls = Calls::default();
+        let (mut next_block, mut events) = (0, Vec::new());
+        fragments
+            .iter()
+            .for_each(|fragment| calls.take(fragment, &mut next_block, &mut events));
+        let blocks: Vec<Block> = calls.into_blocks().collect();
+        let call = |(id, name, input): &(&str, &str, Value)| Block::ToolUse {
+            id: (*id).to_owned(),
+            name: (*name).to_owned(),
+            input: input.clone(),
+        };
+        assert_eq!(blocks, expected.iter().map(call).collect::<Vec<_>>());
+    }
+
+    fn fragment(index: Value, id: Value, name: Value, arguments: Value) -> Value {
+        json!({ "index": index, "id": id, "function": { "name": name, "arguments": arguments } })
+    }
+
+    #[test]
+    fn fragments_are_joined_by_index() {
+        check(
+            &[
+                fragment(json!(0), json!("a"), json!("Read"), json!("")),
+                fragment(json!(1), json!("b"), json!("Ls"), json!("")),
+                fragment(json!(0), Value::Null, Value::Null, json!("{\"p\":")),
+                fragment(json!(1), json!(""), json!(""), json!("{}")),
+                fragment(json!(0), Value::Null, Value::Null, json!("1}")),
+            ],
+            &[("a", "Read", json!({"p": 1})), ("b", "Ls", json!({}))],
+        );
+    }
+
+    #[test]
+    fn a_new_id_at_the_same_index_is_a_new_call() {
+        check(
+            &[
+                fragment(json!(0), json!("a"), json!("Read"), json!("{\"p\":1}")),
+                fragment(json!(0), json!("b"), json!("Read"), json!("{\"p\":2}")),
+            ],
+            &[("a", "Read", json!({"p": 1})), ("b", "Read", json!({"p": 2}))],
+        );
+    }
+
+    #[test]
+    fn whole_calls_without_index_and_id_stay_apart() {
+        check(
+            &[
+                fragment(Value::Null, Value::Null, json!("Read"), json!({"p": 1})),
+                fragment(Value::Null, Value::Null, json!("Read"), json!({"p": 2})),
+            ],
+            &[
+                ("call_1", "Read", json!({"p": 1})),
+                ("call_2", "Read", json!({"p": 2})),
+            ],
+        );
+    }
+
+    #[test]
+    fn a_name_repeated_in_each_fragment_is_one_call() {
+        check(
+            &[
+                fragment(json!(0), json!("a"), json!("Read"), json!("{\"p\"")),
+                fragment(json!(0), json!("a"), json!("Read"), json!(":1}")),
+            ],
+            &[("a", "Read", json!({"p": 1}))],
+        );
+    }
+
+    #[test]
+    fn a_call_without_arguments_gets_an_empty_object() {
+        check(
+            &[fragment(json!(0), json!("a"), json!("Ls"), json!(""))],
+            &[("a", "Ls", json!({}))],
+        );
+    }
+}

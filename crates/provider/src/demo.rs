@@ -1,0 +1,250 @@
+//! The engine of `--demo`: small real projects with a failing test, and a script that repairs them.
+//!
+//! Only the model's words are scripted; the files, the commands and the approvals are real. Session 1 asks for something
+//! that a person must approve, the first call of session 2 fails once. Sessions are told apart by their prompt.
+
+use crate::script::{Script, ScriptedCall, ScriptedConversation, ScriptedFailure, ScriptedTurn};
+use crate::spec::ModelSpec;
+use agentd_protocol::{FailureClass, Usage};
+use serde_json::json;
+use std::sync::Arc;
+
+/// The name of the demo's model.
+pub const MODEL: &str = "demo";
+/// Milliseconds before each streamed piece, so that people can watch.
+const PACE_MS: u64 = 25;
+
+/// A project: one script with one bug.
+struct Project {
+    file: &'static str,
+    before: &'static str,
+    wrong: &'static str,
+    right: &'static str,
+    after: &'static str,
+    arguments: &'static str,
+    want: &'static str,
+    cause: &'static str,
+}
+
+const PROJECTS: [Project; 3] = [
+    Project {
+        file: "greet.sh",
+        before: "#!/bin/sh\n# Greets somebody by name.\nname=${1:-world}\n",
+        wrong: "printf 'Helo, %s\\n' \"$name\"",
+        right: "printf 'Hello, %s!\\n' \"$name\"",
+        after: "\n",
+        arguments: "ada",
+        want: "Hello, ada!",
+        cause: "The greeting is misspelled and lacks its exclamation mark.",
+    },
+    Project {
+        file: "sum.sh",
+        before: "#!/bin/sh\n# Adds up its arguments.\n",
+        wrong: "total=1",
+        right: "total=0",
+        after: "\nfor number in \"$@\"; do\n    total=$((total + number))\ndone\necho \"$total\"\n",
+        arguments: "1 2 3",
+        want: "6",
+        cause: "The sum starts at one instead of zero.",
+    },
+    Project {
+        file: "slug.sh",
+        before: "#!/bin/sh\n# Turns a title into a file name.\n",
+        wrong: "printf '%s\\n' \"$1\" | tr 'A-Z' 'a-z'",
+        right: "printf '%s\\n' \"$1\" | tr 'A-Z ' 'a-z-'",
+        after: "\n",
+        arguments: "'Agents At Work'",
+        want: "agents-at-work",
+        cause: "Spaces are never turned into dashes.",
+    },
+];
+
+fn project(n: u32) -> &'static Project {
+    let [greet, sum, slug] = &PROJECTS;
+    match n % 3 {
+        1 => greet,
+        2 => sum,
+        _ => slug,
+    }
+}
+
+/// The files of session `n` (from 1): relative path and content. The test fails until the bug is mended.
+#[must_use]
+pub fn project_files(n: u32) -> Vec<(String, String)> {
+    let Project {
+        file,
+        before,
+        wrong,
+        after,
+        arguments,
+        want,
+        ..
+    } = project(n);
+    let test = format!(
+        "#!/bin/sh\n# The test of this project; it needs nothing but sh.\n\
+         got=$(sh {file} {arguments})\nwant='{want}'\n\
+         if [ \"$got\" = \"$want\" ]; then\n    echo \"ok: {file} printed '$got'\"\n\
+         else\n    echo \"FAILED: {file} printed '$got' instead of '$want'\"\n    exit 1\nfi\n"
+    );
+    let readme = format!("# Demo project {n}\n\nOne script, `{file}`, and its test: `sh test.sh`.\n");
+    vec![
+        ((*file).to_owned(), format!("{before}{wrong}{after}")),
+        ("test.sh".to_owned(), test),
+        ("README.md".to_owned(), readme),
+    ]
+}
+
+/// What session `n` is asked.
+#[must_use]
+pub fn prompt(n: u32) -> String {
+    format!(
+        "The test of this project fails. Find the bug in {}, fix it and show that `sh test.sh` is green. {}",
+        project(n).file,
+        mark(n)
+    )
+}
+
+fn mark(n: u32) -> String {
+    format!("(demo {n})")
+}
+
+/// Permission rules for the demo's sessions: the test may run without asking. Edits are for the mode `accept-edits`.
+#[must_use]
+pub fn rules() -> Vec<String> {
+    vec!["allow Bash(sh test.sh)".to_owned()]
+}
+
+/// The script of `sessions` sessions.
+#[must_use]
+pub fn script(sessions: u32) -> Script {
+    Script {
+        turns: Vec::new(),
+        after: None,
+        conversations: (1..=sessions).map(conversation).collect(),
+    }
+}
+
+/// The demo's model, ready to be put into a registry.
+#[must_use]
+pub fn model(sessions: u32) -> ModelSpec {
+    ModelSpec::scripted(MODEL, Arc::new(script(sessions)))
+}
+
+fn conversation(n: u32) -> ScriptedConversation {
+    let Project {
+        file,
+        wrong,
+        right,
+        cause,
+        ..
+    } = project(n);
+    let run_test = || {
+        call(
+            "Bash",
+            json!({ "command": "sh test.sh", "description": "Run the test" }),
+        )
+    };
+    let mut turns = vec![
+        turn(
+            "I start with the script and its test.",
+            vec![
+                call("Read", json!({ "file_path": file })),
+                call("Read", json!({ "file_path": "test.sh" })),
+            ],
+        ),
+        turn("Now I run the test, to see it fail.", vec![run_test()]),
+        turn(
+            &format!("The test says:\n\n{{{{last_result}}}}\n\n{cause} I change that one line."),
+            vec![call(
+                "Edit",
+                json!({ "file_path": file, "old_string": wrong, "new_string": right }),
+            )],
+        ),
+        turn("I run the test again.", vec![run_test()]),
+    ];
+    if n == 1 {
+        turns.push(turn(
+            "The test is green. The script should be executable, too; that needs your approval.",
+            vec![call(
+                "Bash",
+                json!({ "command": format!("chmod +x {file}"), "description": "Make the script executable" }),
+            )],
+        ));
+    }
+    let last =
+        format!("Done. {cause} I mended it in `{file}`. The last command said:\n\n{{{{last_result}}}}");
+    turns.push(turn(&last, Vec::new()));
+    if let (2, Some(first)) = (n, turns.first_mut()) {
+        first.fail = Some(ScriptedFailure {
+            class: FailureClass::Overloaded,
+            message: "the scripted provider has no capacity (this failure is part of the demo)".to_owned(),
+            retry_after_ms: None,
+            attempts: 1,
+        });
+    }
+    let after = "The demo's script ends here. Configure a real model to go on: `agentctl models` says how."
+        .to_owned();
+    ScriptedConversation {
+        when: mark(n),
+        after: Some(after),
+        turns,
+    }
+}
+
+fn turn(text: &str, calls: Vec<ScriptedCall>) -> ScriptedTurn {
+    let output = (text.len() / 4) as u64;
+    ScriptedTurn {
+        text: text.to_owned(),
+        calls,
+        delay_ms: PACE_MS,
+        usage: Some(Usage {
+            input: 800,
+            output,
+            ..Usage::default()
+        }),
+        ..ScriptedTurn::default()
+    }
+}
+
+fn call(name: &str, input: serde_json::Value) -> ScriptedCall {
+    ScriptedCall {
+        name: name.to_owned(),
+        input,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_sessions_bug_is_in_its_file_once_and_its_mend_is_not() {
+        for n in 1..=6 {
+            let files = project_files(n);
+            let Project {
+                file, wrong, right, ..
+            } = project(n);
+            let (_, content) = files.iter().find(|(name, _)| name == file).unwrap();
+            assert_eq!(
+                (content.matches(wrong).count(), content.contains(right)),
+                (1, false),
+                "session {n}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_prompt_finds_its_own_conversation() {
+        let script = script(12);
+        for n in 1..=12 {
+            let prompt = prompt(n);
+            let matching: Vec<&str> = script
+                .conversations
+                .iter()
+                .filter(|conversation| prompt.contains(&conversation.when))
+                .map(|conversation| conversation.when.as_str())
+                .collect();
+            assert_eq!(matching, [mark(n)]);
+        }
+    }
+}

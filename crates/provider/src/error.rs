@@ -1,0 +1,87 @@
+//! How a call fails, and how a configuration does.
+
+use crate::secret::Secret;
+use agentd_protocol::FailureClass;
+
+/// The longest message kept.
+const MAX_MESSAGE: usize = 2_048;
+
+/// Why an attempt failed. The class decides what helps.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct ModelError {
+    /// What kind of failure.
+    pub class: FailureClass,
+    /// What the provider said, bounded and without keys.
+    pub message: String,
+    /// HTTP status, when there was one.
+    pub status: Option<u16>,
+    /// The wait that the provider asked for.
+    pub retry_after_ms: Option<u64>,
+}
+
+impl ModelError {
+    /// An error of a class with a message.
+    #[must_use]
+    pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
+        Self {
+            class,
+            message: bounded(message.into()),
+            status: None,
+            retry_after_ms: None,
+        }
+    }
+
+    pub(crate) fn transient(message: impl Into<String>) -> Self {
+        Self::new(FailureClass::Transient, message)
+    }
+
+    /// Cuts a key out of the message: some servers echo what they were sent (I8).
+    #[must_use]
+    pub(crate) fn without(mut self, secret: Option<&Secret>) -> Self {
+        if let Some(secret) = secret.filter(|secret| !secret.is_empty()) {
+            self.message = self.message.replace(secret.expose(), "[redacted]");
+        }
+        self
+    }
+}
+
+fn bounded(mut message: String) -> String {
+    if message.len() > MAX_MESSAGE {
+        message.truncate(message.floor_char_boundary(MAX_MESSAGE));
+    }
+    message
+}
+
+/// What is wrong with a configured model, a script, or the HTTP client.
+#[derive(Debug, thiserror::Error)]
+pub enum ProviderError {
+    /// The HTTP client could not be built.
+    #[error("the HTTP client could not be built")]
+    Client(#[source] reqwest::Error),
+    /// A script is not one.
+    #[error("script {name}: {reason}")]
+    Script {
+        /// Its file or name.
+        name: String,
+        /// What is wrong, with the place.
+        reason: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i8_an_echoed_key_is_cut_out_of_the_message() {
+        let error = ModelError::transient("bad key sk-123 given").without(Some(&Secret::new("sk-123")));
+        assert_eq!(error.message, "bad key [redacted] given");
+    }
+
+    #[test]
+    fn a_message_is_cut_at_a_character() {
+        let error = ModelError::transient("你".repeat(1_000));
+        assert_eq!(error.message, "你".repeat(682));
+    }
+}

@@ -1,0 +1,107 @@
+//! Reading and writing JSON that other programs made.
+
+use serde_json::{Value, json};
+
+/// JSON as bytes. Values that were built here always serialise.
+pub(crate) fn json_bytes(value: &Value) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+/// The arguments of a call as the object that providers insist on, also when the model wrote none.
+pub(crate) fn arguments(input: &Value) -> Value {
+    match input {
+        Value::Object(_) => input.clone(),
+        Value::String(text) => json!({ "unparsed": text }),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {
+            json!({ "unparsed": input.to_string() })
+        }
+    }
+}
+
+/// The arguments that a model streamed: an object, `{}` for nothing at all, else the raw text.
+pub(crate) fn parse_arguments(text: &str) -> Value {
+    if text.trim().is_empty() {
+        return json!({});
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(object @ Value::Object(_)) => object,
+        // Some servers encode the object twice.
+        Ok(Value::String(inner)) => match serde_json::from_str::<Value>(&inner) {
+            Ok(object @ Value::Object(_)) => object,
+            Ok(_) | Err(_) => Value::String(text.to_owned()),
+        },
+        Ok(_) | Err(_) => Value::String(text.to_owned()),
+    }
+}
+
+/// A string field; empty when it is missing or no string.
+pub(crate) fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A number field of a nested object.
+pub(crate) fn number(value: &Value, pointer: &str) -> Option<u64> {
+    value.pointer(pointer).and_then(Value::as_u64)
+}
+
+/// The words of an error, wherever this provider put them.
+pub(crate) fn error_message(body: &Value) -> Option<String> {
+    let error = body.get("error").unwrap_or(body);
+    let found = [
+        error.get("message"),
+        Some(error),
+        body.get("message"),
+        body.get("detail"),
+    ]
+    .into_iter()
+    .flatten()
+    .find_map(Value::as_str)
+    .filter(|text| !text.is_empty());
+    found
+        .map(str::to_owned)
+        .or_else(|| body.get("detail").map(Value::to_string))
+}
+
+/// The words by which providers name a kind of error: type, code and status.
+pub(crate) fn error_kinds(body: &Value) -> String {
+    let error = body.get("error").unwrap_or(body);
+    let of = |key: &str| match error.get(key).or_else(|| body.get(key)) {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => String::new(),
+    };
+    [of("type"), of("code"), of("status")].join(" ").to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_an_object_or_the_raw_text() {
+        assert_eq!(parse_arguments(""), json!({}));
+        assert_eq!(parse_arguments(r#"{"a":1}"#), json!({"a": 1}));
+        assert_eq!(parse_arguments(r#""{\"a\":1}""#), json!({"a": 1}));
+        assert_eq!(parse_arguments(r#"{"a":"#), json!(r#"{"a":"#));
+        assert_eq!(parse_arguments("[1]"), json!("[1]"));
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_are_wrapped_for_replay() {
+        assert_eq!(arguments(&json!({"a": 1})), json!({"a": 1}));
+        assert_eq!(arguments(&json!("{\"a\":")), json!({"unparsed": "{\"a\":"}));
+    }
+
+    #[test]
+    fn the_message_is_found_in_every_providers_error() {
+        let check = |body: Value, expected: Option<&str>| {
+            assert_eq!(error_message(&body).as_deref(), expected, "{body}")
+        };
+        check(json!({"error": {"message": "a", "type": "t"}}), Some("a"));
+        check(json!({"error": "b", "code": "c"}), Some("b"));
+        check(json!({"object": "error", "message": "c"}), Some("c"));
+        check(json!({"detail": "d"}), Some("d"));
+        check(json!({"detail": [{"msg": "e"}]}), Some(r#"[{"msg":"e"}]"#));
+        check(json!({}), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! The one HTTP client of a process.
+
+use crate::error::ProviderError;
+use reqwest::Client;
+use reqwest::redirect::Policy;
+use std::time::Duration;
+
+/// Idle connections kept per server.
+const IDLE_PER_HOST: usize = 32;
+const KEEPALIVE: Duration = Duration::from_secs(60);
+
+/// Builds the client; make one and share it, so that connections are used again. It has no total time-out, because
+/// answers stream for minutes; each call has its own deadlines.
+///
+/// # Errors
+/// When the TLS set-up of this machine is unusable.
+pub fn http_client(connect: Duration) -> Result<Client, ProviderError> {
+    // An error means that somebody was here first, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = || {
+        Client::builder()
+            .connect_timeout(connect)
+            .pool_max_idle_per_host(IDLE_PER_HOST)
+            .pool_idle_timeout(KEEPALIVE)
+            .tcp_keepalive(KEEPALIVE)
+            .tcp_nodelay(true)
+            // A redirected request would carry its key to wherever a server says.
+            .redirect(Policy::none())
+            // A compressed stream arrives in lumps.
+            .gzip(false)
+            .user_agent(concat!("agentd/", env!("CARGO_PKG_VERSION")))
+    };
+    builder()
+        .build()
+        // A machine without root certificates can still talk to its local servers; TLS then fails with a clear error.
+        .or_else(|_| builder().tls_certs_only(std::iter::empty()).build())
+        .map_err(ProviderError::Client)
+}

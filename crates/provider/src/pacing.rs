@@ -1,0 +1,94 @@
+//! The deadlines of one attempt as a clock that is told what happened.
+
+use crate::decoder::Progress;
+use crate::error::ModelError;
+use crate::spec::Deadlines;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Signs of life (comments, pings) without progress stretch a wait to at most this many times its length.
+const PATIENCE: u32 = 5;
+/// How long the end of a complete answer is waited for, so that the connection can be used again.
+const WIND_DOWN: Duration = Duration::from_millis(250);
+
+/// When an attempt has waited too long.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    deadlines: Deadlines,
+    started: Instant,
+    /// The last sign of life.
+    alive: Instant,
+    /// The last progress; the start until there was any.
+    progress: Instant,
+    moved: bool,
+    complete: Option<Instant>,
+}
+
+impl Pace {
+    pub(crate) fn start(deadlines: Deadlines) -> Self {
+        let now = Instant::now();
+        Self {
+            deadlines,
+            started: now,
+            alive: now,
+            progress: now,
+            moved: false,
+            complete: None,
+        }
+    }
+
+    /// The moment at which the attempt as a whole is given up.
+    pub(crate) fn end(&self) -> Instant {
+        self.started + self.deadlines.total
+    }
+
+    /// The moment at which waiting for the next bytes is given up.
+    pub(crate) fn deadline(&self) -> Instant {
+        let wait = if self.moved {
+            self.deadlines.idle
+        } else {
+            self.deadlines.first_byte
+        };
+        let patient = (self.alive + wait).min(self.progress + wait * PATIENCE);
+        patient.min(self.end()).min(self.complete.unwrap_or(patient))
+    }
+
+    /// Bytes came, and this is what they told.
+    pub(crate) fn note(&mut self, progress: Progress) {
+        let now = Instant::now();
+        if progress >= Progress::Alive {
+            self.alive = now;
+        }
+        if progress == Progress::Moved {
+            self.progress = now;
+            self.moved = true;
+        }
+    }
+
+    /// The answer is complete; only the end of the bytes is missing.
+    pub(crate) fn complete(&mut self) {
+        self.complete.get_or_insert_with(|| Instant::now() + WIND_DOWN);
+    }
+
+    pub(crate) fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// What ran out.
+    pub(crate) fn expired(&self) -> ModelError {
+        let now = Instant::now();
+        ModelError::transient(if now >= self.end() {
+            format!(
+                "no complete answer within {} ms",
+                self.deadlines.total.as_millis()
+            )
+        } else if self.moved {
+            format!(
+                "the stream stalled: nothing new within {} ms",
+                self.deadlines.idle.as_millis()
+            )
+        } else {
+            format!("no answer within {} ms", self.deadlines.first_byte.as_millis())
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! The models of a daemon: which can be used, which cannot and why, and which is the default.
+
+use crate::script::Script;
+use crate::secret::Secret;
+use crate::spec::{ModelSpec, dialect_name};
+use agentd_protocol::ModelStatus;
+use agentd_settings::Dialect;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A model that cannot be used, and what to do about it. The turn ends with `initialization_failed`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("model {name} cannot be used: {reason}")]
+pub struct Unusable {
+    /// The configured name, or what was asked for.
+    pub name: String,
+    /// Why, and the fix.
+    pub reason: String,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) provider: String,
+    pub(crate) model: String,
+    pub(crate) dialect: Option<Dialect>,
+    /// The model, or why it cannot be used.
+    pub(crate) spec: Result<Arc<ModelSpec>, String>,
+    pub(crate) note: String,
+}
+
+/// All configured models.
+#[derive(Debug, Clone, Default)]
+pub struct Registry {
+    pub(crate) models: BTreeMap<String, Entry>,
+    pub(crate) default: String,
+    pub(crate) why: String,
+}
+
+impl Registry {
+    /// The model of a name; `auto` and the empty name mean the default.
+    ///
+    /// # Errors
+    /// When there is no such model, or it lacks something; the reason names the fix.
+    pub fn get(&self, name: &str) -> Result<Arc<ModelSpec>, Unusable> {
+        let name = if matches!(name, "" | "auto") {
+            self.default.as_str()
+        } else {
+            name
+        };
+        let unusable = |reason: String| Unusable {
+            name: name.to_owned(),
+            reason,
+        };
+        match self.models.get(name) {
+            Some(entry) => entry.spec.clone().map_err(unusable),
+            None => {
+                let known: Vec<&str> = self.models.keys().map(String::as_str).collect();
+                Err(unusable(format!(
+                    "there is no such model under [models]; known are {}",
+                    known.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// The name of the default model.
+    #[must_use]
+    pub fn default_model(&self) -> &str {
+        &self.default
+    }
+
+    /// Why that one is the default, for people.
+    #[must_use]
+    pub fn default_reason(&self) -> &str {
+        &self.why
+    }
+
+    /// One row per model, by name. Who runs and who waits is known elsewhere.
+    #[must_use]
+    pub fn rows(&self) -> Vec<ModelStatus> {
+        let row = |(name, entry): (&String, &Entry)| ModelStatus {
+            name: name.clone(),
+            provider: entry.provider.clone(),
+            model: entry.model.clone(),
+            dialect: entry.dialect.map(dialect_name).unwrap_or_default().to_owned(),
+            usable: entry.spec.is_ok(),
+            note: entry
+                .spec
+                .as_ref()
+                .map_or_else(Clone::clone, |_| entry.note.clone()),
+            default: *name == self.default,
+            running: 0,
+            waiting: 0,
+            paused_until: None,
+        };
+        self.models.iter().map(row).collect()
+    }
+
+    /// The providers of usable models, each with how many calls it takes at the same time.
+    #[must_use]
+    pub fn providers(&self) -> BTreeMap<String, u32> {
+        let specs = self.models.values().filter_map(|entry| entry.spec.as_ref().ok());
+        specs
+            .map(|spec| (spec.provider.clone(), spec.max_concurrent))
+            .collect()
+    }
+
+    /// All keys, to register them for redaction (I8).
+    pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
+        let specs = self.models.values().filter_map(|entry| entry.spec.as_ref().ok());
+        specs.flat_map(|spec| spec.credentials.iter().map(|credential| &credential.secret))
+    }
+
+    /// Adds a model that no file configures; the demo does.
+    pub fn insert(&mut self, spec: ModelSpec, note: &str) {
+        let name = spec.name.clone();
+        let entry = Entry {
+            provider: spec.provider.clone(),
+            model: spec.model.clone(),
+            dialect: Some(spec.dialect),
+            note: note.to_owned(),
+            spec: Ok(Arc::new(spec)),
+        };
+        self.models.insert(name, entry);
+    }
+
+    /// Adds a scripted model, and makes it the default.
+    pub fn insert_scripted_default(&mut self, name: &str, script: Script, why: &str) {
+        self.insert(ModelSpec::scripted(name, Arc::new(script)), why);
+        name.clone_into(&mut self.default);
+        why.clone_into(&mut self.why);
+    }
+}
