@@ -19,6 +19,7 @@ mod family;
 mod frame;
 mod helper;
 mod keeper;
+mod launch;
 mod level;
 mod processes;
 mod resident;

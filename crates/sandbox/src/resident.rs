@@ -3,8 +3,8 @@
 use crate::error::SandboxError;
 use crate::family::Family;
 use crate::frame::{self, Report, Request};
+use crate::launch;
 use crate::processes::{self, signal, table, with_descendants};
-use nix::sys::signal::{SigSet, Signal as NixSignal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -12,10 +12,10 @@ use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, setsid, wait};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 /// The first argument that makes the program a helper.
@@ -59,26 +59,13 @@ struct Resident {
 
 impl Resident {
     fn start() -> Result<Self, std::io::Error> {
-        close_inherited();
+        launch::close_inherited();
         // A session of its own: no terminal to read from, and no signal of the daemon's terminal.
         let _ = setsid();
         set_child_subreaper(Some(getpid()))?;
-        // The socket alone decides when the helper ends, so the signals that end programs are not taken; commands start
-        // with an empty mask.
-        let mut blocked = SigSet::empty();
-        for signal in [
-            NixSignal::SIGHUP,
-            NixSignal::SIGINT,
-            NixSignal::SIGQUIT,
-            NixSignal::SIGTERM,
-            NixSignal::SIGCHLD,
-        ] {
-            blocked.add(signal);
-        }
-        blocked.thread_block()?;
-        let mut child = SigSet::empty();
-        child.add(NixSignal::SIGCHLD);
-        let signals = SignalFd::with_flags(&child, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+        let mask = launch::taken_signals();
+        mask.thread_block()?;
+        let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
         let socket = File::from(rustix::io::fcntl_dupfd_cloexec(std::io::stdin(), 3)?);
         Ok(Self {
             own: getpid().as_raw_nonzero().get(),
@@ -125,8 +112,12 @@ impl Resident {
             return false;
         }
         let readable = fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
-        while matches!(self.signals.read_signal(), Ok(Some(_))) {}
+        self.forget_signals();
         readable
+    }
+
+    fn forget_signals(&self) {
+        while matches!(self.signals.read_signal(), Ok(Some(_))) {}
     }
 
     /// Collects everything that ended: commands, which are reported, and orphans.
@@ -176,7 +167,9 @@ impl Resident {
     fn obey(&mut self, request: Request, descriptors: Vec<OwnedFd>) -> Result<(), SandboxError> {
         match request {
             Request::Run { id, argv, cwd, env } => {
-                let report = match start_command(&argv, &cwd, env, descriptors) {
+                self.forget_signals();
+                let spawned = launch::command(&argv, &cwd, env, descriptors);
+                let report = match spawned {
                     Ok(pid) => self.started(id, pid),
                     Err(error) => Report::Refused {
                         id,
@@ -184,7 +177,9 @@ impl Resident {
                         message: error.to_string(),
                     },
                 };
-                self.say(&report)
+                self.say(&report)?;
+                // What ended while the mask was open gave no signal.
+                self.reap()
             }
             Request::Kill { id, now } => {
                 self.kill(id, now);
@@ -316,46 +311,4 @@ fn next_dead() -> Option<(i32, WaitStatus)> {
             Ok(None) | Err(_) => return None,
         }
     }
-}
-
-/// Closes what the daemon's own parent left open: commands get 0, 1 and 2 and nothing else.
-fn close_inherited() {
-    let Ok(entries) = fs::read_dir("/proc/self/fd") else {
-        return;
-    };
-    let open: Vec<i32> = entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .filter(|fd| *fd > 2)
-        .collect();
-    for fd in open {
-        // The directory that was just read is among them and closed already.
-        let _ = nix::unistd::close(fd);
-    }
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is where the commands of sessions are started"
-)]
-fn start_command(
-    argv: &[String],
-    cwd: &std::path::Path,
-    env: Vec<(String, String)>,
-    descriptors: Vec<OwnedFd>,
-) -> Result<u32, std::io::Error> {
-    use std::os::unix::process::CommandExt as _;
-    let invalid = |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidInput, what.to_owned());
-    let (program, args) = argv.split_first().ok_or_else(|| invalid("no program named"))?;
-    let [stdout, stderr] =
-        <[OwnedFd; 2]>::try_from(descriptors).map_err(|_| invalid("two descriptors expected"))?;
-    let child = Command::new(program)
-        .args(args)
-        .envs(env)
-        .current_dir(cwd)
-        .stdin(Stdio::null())
-        .stdout(stdout)
-        .stderr(stderr)
-        .process_group(0)
-        .spawn()?;
-    Ok(child.id())
 }

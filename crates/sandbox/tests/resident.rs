@@ -1,1 +1,469 @@
-fn main() {}
+//! The resident helper with real processes. The program starts itself as helper, so it has its own `main`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some(agentd_sandbox::HELPER_ARG) => agentd_sandbox::helper_main(),
+        Some("__daemon") => cases::play_daemon(),
+        filter => cases::run(filter.unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod cases {
+    use agentd_sandbox::{
+        CaptureLimits, CollectSpec, Collected, CommandSpec, Environment, Exit, Helper, HelperSlot,
+        HelperSpec, SandboxError,
+    };
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+    use std::io::{BufRead as _, BufReader};
+    use std::path::{Path, PathBuf};
+    use std::pin::Pin;
+    use std::process::{Command, ExitCode, Stdio};
+    use std::sync::{Arc, Mutex};
+    use std::time::{Duration, Instant};
+
+    type Case = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()>>>);
+
+    macro_rules! cases {
+        ($($name:ident),* $(,)?) => { [$((stringify!($name), || Box::pin($name()))),*] };
+    }
+
+    pub(super) fn run(filter: &str) -> ExitCode {
+        let all: &[Case] = &cases![
+            a_command_gives_its_output_and_its_exit_code,
+            a_command_that_is_not_there_is_a_typed_error,
+            i8_commands_see_the_listed_environment_and_three_descriptors_only,
+            a_grandchild_that_holds_the_pipe_does_not_hold_the_result,
+            i5_all_that_is_left_behind_dies_with_the_helper,
+            i5_nothing_outlives_a_daemon_that_was_killed,
+            i5_what_a_killed_helper_leaves_behind_is_killed,
+            a_dropped_command_is_killed_with_its_whole_family,
+            time_that_is_over_ends_the_command,
+            output_is_bounded_in_memory_and_whole_in_the_spill_file,
+            output_is_reported_while_it_comes,
+            a_slot_starts_its_helper_again_and_not_after_its_end,
+            an_idle_helper_is_let_go_and_a_busy_one_is_not,
+            many_commands_run_side_by_side,
+        ];
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        for (name, case) in all
+            .iter()
+            .filter(|(name, _)| name.contains(filter) || filter.starts_with('-'))
+        {
+            println!("case {name}");
+            runtime
+                .block_on(async { tokio::time::timeout(Duration::from_secs(60), case()).await })
+                .unwrap();
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn spec(workdir: &Path) -> HelperSpec {
+        let path = std::env::var_os("PATH").unwrap();
+        HelperSpec {
+            exe: PathBuf::from("/proc/self/exe"),
+            workdir: workdir.to_owned(),
+            environment: Environment::allowed(
+                [("PATH".into(), path), ("SECRET_KEY".into(), "canary".into())],
+                &[],
+            ),
+        }
+    }
+
+    fn bash(script: &str) -> CommandSpec {
+        let argv = ["bash", "-c", script].map(str::to_owned).to_vec();
+        CommandSpec {
+            argv,
+            cwd: PathBuf::from("/tmp"),
+            env: Vec::new(),
+        }
+    }
+
+    fn collecting(dir: &Path) -> CollectSpec {
+        CollectSpec {
+            time: Duration::from_secs(30),
+            limits: CaptureLimits::default(),
+            spill_dir: dir.to_owned(),
+            spill_bytes: 64 << 20,
+        }
+    }
+
+    async fn helper() -> Helper {
+        Helper::spawn(&spec(Path::new("/tmp"))).await.unwrap()
+    }
+
+    async fn output_of(helper: &Helper, script: &str) -> Collected {
+        let dir = tempfile::tempdir().unwrap();
+        helper
+            .run(bash(script))
+            .await
+            .unwrap()
+            .collect(&collecting(dir.path()), |_| {})
+            .await
+            .unwrap()
+    }
+
+    fn text(collected: &Collected) -> String {
+        String::from_utf8(collected.output.head().to_vec()).unwrap()
+    }
+
+    /// Waits for the end of a process that is not our child.
+    fn wait_gone(pid: i32) {
+        let Ok(fd) = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()) else {
+            return;
+        };
+        let within = Timespec {
+            tv_sec: 10,
+            tv_nsec: 0,
+        };
+        let ended = poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&within)).unwrap();
+        assert_eq!(ended, 1, "process {pid} still lives");
+    }
+
+    fn pids(text: &str) -> Vec<i32> {
+        text.split_whitespace()
+            .map(|word| word.parse().unwrap())
+            .collect()
+    }
+
+    async fn a_command_gives_its_output_and_its_exit_code() {
+        let helper = helper().await;
+        let done = output_of(&helper, "echo out; echo err >&2; pwd; exit 3").await;
+        assert_eq!(
+            (text(&done).as_str(), done.exit),
+            (
+                "out\nerr\n/tmp\n",
+                Exit {
+                    code: Some(3),
+                    signal: None
+                }
+            )
+        );
+        let done = output_of(&helper, "kill -9 $$").await;
+        assert_eq!(
+            done.exit,
+            Exit {
+                code: None,
+                signal: Some(9)
+            }
+        );
+    }
+
+    async fn a_command_that_is_not_there_is_a_typed_error() {
+        let helper = helper().await;
+        let missing = CommandSpec {
+            argv: vec!["no-such-program".to_owned()],
+            ..bash("")
+        };
+        let error = helper.run(missing).await.unwrap_err();
+        assert!(
+            matches!(&error, SandboxError::CommandStart { program, errno: Some(2), .. } if program == "no-such-program"),
+            "{error}"
+        );
+        let nowhere = CommandSpec {
+            cwd: PathBuf::from("/no/such/dir"),
+            ..bash("true")
+        };
+        assert!(matches!(
+            helper.run(nowhere).await,
+            Err(SandboxError::CommandStart { .. })
+        ));
+        let long = CommandSpec {
+            argv: vec!["true".to_owned(), "x".repeat(200_000)],
+            ..bash("")
+        };
+        assert!(matches!(
+            helper.run(long).await,
+            Err(SandboxError::CommandStart { errno: Some(7), .. })
+        ));
+        assert_eq!(text(&output_of(&helper, "echo lives").await), "lives\n");
+    }
+
+    async fn i8_commands_see_the_listed_environment_and_three_descriptors_only() {
+        // A descriptor as a careless parent leaves it: not close-on-exec.
+        let file = std::fs::File::open("/etc/passwd").unwrap();
+        let leaked = rustix::io::dup(&file).unwrap();
+        let helper = helper().await;
+        let done = output_of(
+            &helper,
+            "for n in {0..63}; do [ -e /proc/$$/fd/$n ] && echo $n; done; grep SigBlk /proc/self/status",
+        )
+        .await;
+        assert_eq!(text(&done), "0\n1\n2\nSigBlk:\t0000000000000000\n");
+        drop(leaked);
+        let done = output_of(&helper, "env; tr '\\0' '\\n' < /proc/$PPID/environ").await;
+        let names: std::collections::BTreeSet<_> = text(&done)
+            .lines()
+            .map(|line| line.split('=').next().unwrap().to_owned())
+            .collect();
+        let expected = ["AGENTD_UNDER", "OLDPWD", "PATH", "PWD", "SHLVL", "_"];
+        assert!(
+            names.iter().all(|name| expected.contains(&name.as_str())),
+            "{names:?}"
+        );
+        assert!(!text(&done).contains("canary"));
+    }
+
+    async fn a_grandchild_that_holds_the_pipe_does_not_hold_the_result() {
+        let helper = helper().await;
+        let before = Instant::now();
+        let done = output_of(&helper, "sleep 300 & echo $!").await;
+        assert!(before.elapsed() < Duration::from_secs(3));
+        let [sleeper] = pids(&text(&done))[..] else {
+            panic!("{done:?}")
+        };
+        assert!(
+            pidfd_open(Pid::from_raw(sleeper).unwrap(), PidfdFlags::empty()).is_ok(),
+            "it goes on"
+        );
+        assert!(helper.close(Duration::from_secs(10)).await);
+        wait_gone(sleeper);
+    }
+
+    const STUBBORN: &str = "trap '' TERM
+        setsid bash -c 'trap \"\" TERM; echo $$; while :; do read -t 300 < <(:) || sleep 300; done' &
+        (setsid sleep 300 & echo $!) &
+        sleep 0.2; ";
+
+    async fn i5_all_that_is_left_behind_dies_with_the_helper() {
+        let helper = helper().await;
+        let done = output_of(&helper, STUBBORN).await;
+        let left = pids(&text(&done));
+        assert_eq!(left.len(), 2, "{done:?}");
+        assert!(helper.close(Duration::from_secs(10)).await);
+        left.into_iter().for_each(wait_gone);
+    }
+
+    /// A daemon that is going to be killed: prints the pids under its helper and waits.
+    pub(super) fn play_daemon() -> ExitCode {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let helper = helper().await;
+            println!("{}", text(&output_of(&helper, STUBBORN).await).replace('\n', " "));
+            let running = helper
+                .run(bash("trap '' TERM; sleep 300; sleep 300"))
+                .await
+                .unwrap();
+            println!("{}", running.pid());
+            std::future::pending::<()>().await;
+        });
+        ExitCode::SUCCESS
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test starts a daemon in order to kill it"
+    )]
+    async fn i5_nothing_outlives_a_daemon_that_was_killed() {
+        let mut daemon = Command::new("/proc/self/exe")
+            .arg("__daemon")
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(daemon.stdout.take().unwrap()).lines();
+        let mut left = pids(&lines.next().unwrap().unwrap());
+        left.extend(pids(&lines.next().unwrap().unwrap()));
+        assert_eq!(left.len(), 3);
+        daemon.kill().unwrap();
+        daemon.wait().unwrap();
+        left.into_iter().for_each(wait_gone);
+    }
+
+    async fn i5_what_a_killed_helper_leaves_behind_is_killed() {
+        let helper = helper().await;
+        let done = output_of(&helper, "echo $PPID; setsid sleep 300 & echo $!").await;
+        let [resident, left] = pids(&text(&done))[..] else {
+            panic!("{done:?}")
+        };
+        let mut running = helper.run(bash("sleep 300")).await.unwrap();
+        kill_process(Pid::from_raw(resident).unwrap(), Signal::KILL).unwrap();
+        assert!(matches!(running.exit().await, Err(SandboxError::HelperGone)));
+        assert!(!helper.is_alive());
+        assert!(matches!(
+            helper.run(bash("true")).await,
+            Err(SandboxError::HelperGone)
+        ));
+        assert!(helper.close(Duration::from_secs(10)).await);
+        wait_gone(left);
+        wait_gone(i32::try_from(running.pid()).unwrap());
+    }
+
+    async fn a_dropped_command_is_killed_with_its_whole_family() {
+        let helper = helper().await;
+        let dir = tempfile::tempdir().unwrap();
+        let running = helper
+            .run(bash(&format!("{STUBBORN} echo all; sleep 300; sleep 300")))
+            .await
+            .unwrap();
+        let leader = i32::try_from(running.pid()).unwrap();
+        let seen = Arc::new(Mutex::new(String::new()));
+        let (news, mut ready) = tokio::sync::mpsc::channel(8);
+        let said = Arc::clone(&seen);
+        let spec = collecting(dir.path());
+        let collecting = running.collect(&spec, move |fresh| {
+            let mut said = said.lock().unwrap();
+            said.push_str(&fresh.text);
+            if said.contains("all") {
+                let _ = news.try_send(());
+            }
+        });
+        tokio::select! {
+            ended = collecting => panic!("{ended:?}"),
+            _ = ready.recv() => {}
+        }
+        let left = pids(seen.lock().unwrap().trim().trim_end_matches("all"));
+        assert_eq!(left.len(), 2);
+        wait_gone(leader);
+        left.into_iter().for_each(wait_gone);
+        assert_eq!(
+            text(&output_of(&helper, "echo lives").await),
+            "lives\n",
+            "the helper is still there"
+        );
+    }
+
+    async fn time_that_is_over_ends_the_command() {
+        let helper = helper().await;
+        let dir = tempfile::tempdir().unwrap();
+        let spec = CollectSpec {
+            time: Duration::from_millis(300),
+            ..collecting(dir.path())
+        };
+        for (script, signal) in [
+            ("echo a; sleep 300", 15),
+            ("trap '' TERM; echo a; sleep 300; sleep 300; :", 9),
+        ] {
+            let before = Instant::now();
+            let done = helper
+                .run(bash(script))
+                .await
+                .unwrap()
+                .collect(&spec, |_| {})
+                .await
+                .unwrap();
+            assert_eq!(
+                (text(&done).as_str(), done.timed_out, done.exit.signal),
+                ("a\n", true, Some(signal))
+            );
+            assert!(before.elapsed() < Duration::from_secs(3));
+        }
+    }
+
+    async fn output_is_bounded_in_memory_and_whole_in_the_spill_file() {
+        let helper = helper().await;
+        let dir = tempfile::tempdir().unwrap();
+        let spec = CollectSpec {
+            spill_bytes: 9_000_001,
+            ..collecting(dir.path())
+        };
+        for (size, spilled) in [
+            (65_536_u64, None),
+            (65_537, Some(65_537)),
+            (10_000_000, Some(9_000_001)),
+        ] {
+            let script = format!("yes | head -c {size}");
+            let done = helper
+                .run(bash(&script))
+                .await
+                .unwrap()
+                .collect(&spec, |_| {})
+                .await
+                .unwrap();
+            assert_eq!(
+                (done.output.bytes(), done.output.lines()),
+                (size, size.div_ceil(2))
+            );
+            let kept = done.output.head().len() + done.output.tail().len();
+            assert!(kept <= 131_072);
+            assert_eq!(done.output.skipped(), size - u64::try_from(kept).unwrap());
+            assert_eq!(
+                done.spill
+                    .as_ref()
+                    .map(|spill| std::fs::metadata(spill.path()).unwrap().len()),
+                spilled
+            );
+            assert_eq!(done.spill.as_ref().map(agentd_sandbox::SpillFile::bytes), spilled);
+            assert_eq!(done.spill_error, None);
+        }
+        assert_eq!(
+            std::fs::read_dir(dir.path()).unwrap().count(),
+            0,
+            "a dropped spill file is removed"
+        );
+    }
+
+    async fn output_is_reported_while_it_comes() {
+        let helper = helper().await;
+        let dir = tempfile::tempdir().unwrap();
+        let (news, mut seen) = tokio::sync::mpsc::channel(8);
+        let running = helper
+            .run(bash("echo first; read -r line < <(sleep 300)"))
+            .await
+            .unwrap();
+        let spec = collecting(dir.path());
+        let collecting = running.collect(&spec, move |fresh| {
+            let _ = news.try_send(fresh);
+        });
+        tokio::select! {
+            ended = collecting => panic!("{ended:?}"),
+            fresh = seen.recv() => assert_eq!(fresh.map(|fresh| (fresh.offset, fresh.text)), Some((0, "first\n".to_owned()))),
+        }
+    }
+
+    async fn a_slot_starts_its_helper_again_and_not_after_its_end() {
+        let slot = HelperSlot::new(spec(Path::new("/tmp")));
+        let first = slot.get().await.unwrap();
+        assert!(Arc::ptr_eq(&first, &slot.get().await.unwrap()));
+        assert!(first.close(Duration::from_secs(10)).await);
+        let second = slot.get().await.unwrap();
+        assert!(!Arc::ptr_eq(&first, &second));
+        let mut running = second.run(bash("sleep 300")).await.unwrap();
+        assert!(slot.close(Duration::from_secs(10)).await);
+        assert!(matches!(running.exit().await, Err(SandboxError::HelperGone)));
+        assert!(matches!(slot.get().await, Err(SandboxError::HelperGone)));
+        let gone = HelperSlot::new(spec(Path::new("/no/such/dir")));
+        assert!(matches!(gone.get().await, Err(SandboxError::Workdir { .. })));
+    }
+
+    async fn an_idle_helper_is_let_go_and_a_busy_one_is_not() {
+        let slot = HelperSlot::new(spec(Path::new("/tmp")));
+        assert!(slot.release_idle(Duration::ZERO), "there is none");
+        let helper = slot.get().await.unwrap();
+        let mut running = helper.run(bash("sleep 300")).await.unwrap();
+        assert!(!slot.release_idle(Duration::ZERO));
+        running.kill(true);
+        assert_eq!(
+            running.exit().await.unwrap(),
+            Exit {
+                code: None,
+                signal: Some(9)
+            }
+        );
+        assert!(!slot.release_idle(Duration::from_secs(3600)));
+        assert!(slot.release_idle(Duration::ZERO));
+    }
+
+    async fn many_commands_run_side_by_side() {
+        let helper = helper().await;
+        let helper = Arc::new(helper);
+        let mut tasks = tokio::task::JoinSet::new();
+        for number in 0..20 {
+            let helper = Arc::clone(&helper);
+            tasks.spawn(async move { (number, text(&output_of(&helper, &format!("echo {number}")).await)) });
+        }
+        let mut all = tasks.join_all().await;
+        all.sort_unstable();
+        let expected: Vec<_> = (0..20).map(|number| (number, format!("{number}\n"))).collect();
+        assert_eq!(all, expected);
+    }
+}

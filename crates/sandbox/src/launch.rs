@@ -1,0 +1,61 @@
+//! How the helper starts commands, and what of itself it keeps from them.
+
+use nix::sys::signal::{SigSet, Signal};
+use rustix::fd::OwnedFd;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The signals that are read and not obeyed: the socket alone decides when the helper ends.
+pub(crate) fn taken_signals() -> SigSet {
+    use Signal::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+    [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD].into_iter().collect()
+}
+
+/// Closes what the daemon's own parent left open: commands get 0, 1 and 2 and nothing else.
+pub(crate) fn close_inherited() {
+    let Ok(entries) = fs::read_dir("/proc/self/fd") else {
+        return;
+    };
+    let open: Vec<i32> = entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|fd| *fd > 2)
+        .collect();
+    for fd in open {
+        // The directory that was just read is among them and closed already.
+        let _ = nix::unistd::close(fd);
+    }
+}
+
+/// Starts a command in a process group of its own, with three descriptors and no signal blocked.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where the commands of sessions are started"
+)]
+pub(crate) fn command(
+    argv: &[String],
+    cwd: &Path,
+    env: Vec<(String, String)>,
+    descriptors: Vec<OwnedFd>,
+) -> Result<u32, std::io::Error> {
+    use std::os::unix::process::CommandExt as _;
+    let invalid = |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidInput, what.to_owned());
+    let (program, args) = argv.split_first().ok_or_else(|| invalid("no program named"))?;
+    let [stdout, stderr] =
+        <[OwnedFd; 2]>::try_from(descriptors).map_err(|_| invalid("two descriptors expected"))?;
+    let mut command = Command::new(program);
+    command
+        .args(args)
+        .envs(env)
+        .current_dir(cwd)
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(stderr)
+        .process_group(0);
+    // A command inherits the mask of the thread that starts it.
+    let mask = taken_signals();
+    mask.thread_unblock()?;
+    let spawned = command.spawn();
+    mask.thread_block()?;
+    Ok(spawned?.id())
+}
