@@ -1,1 +1,33 @@
-//! policy
+//! Permission rules, modes and shell analysis: from a tool call to a verdict. Starts no process, reads no file.
+//!
+//! Invariant I7: nothing here fails open. What cannot be read is asked about or denied, adding a deny rule never makes a
+//! verdict more permissive, and the strictest part of a command decides. Reading a command is done to *allow* it; what is
+//! denied is found on a best-effort basis, because text is no boundary: the sandbox is.
+//!
+//! Flow: `Rule::parse` -> `Policy::with` -> `judge(&policy, &request)` -> `Judgement`.
+
+mod danger;
+mod error;
+mod judge;
+mod nested;
+mod path;
+mod pattern;
+mod plain;
+mod policy;
+mod request;
+mod rule;
+mod shell;
+mod tree;
+mod url;
+mod words;
+
+pub use error::PolicyError;
+pub use judge::judge;
+pub use policy::{Policy, wholly_denied};
+pub use request::{Judgement, Request, Subject};
+pub use rule::{Rule, Source};
+
+#[cfg(test)]
+mod redteam_tests;
+#[cfg(test)]
+mod tests;

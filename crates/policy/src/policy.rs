@@ -1,0 +1,75 @@
+//! The rules in force, in layers that are shared.
+
+use crate::rule::{Rule, Source};
+use agentd_protocol::VerdictKind;
+use std::sync::Arc;
+
+/// The rules in force. Cheap to clone and to extend: sessions share what the node has.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    layers: Vec<Arc<Vec<Rule>>>,
+    home: Option<Arc<str>>,
+}
+
+impl Policy {
+    /// No rules. `home` is what `~/` stands for.
+    #[must_use]
+    pub fn new(home: Option<&str>) -> Self {
+        Self {
+            layers: Vec::new(),
+            home: home.map(Arc::from),
+        }
+    }
+
+    /// These rules, too.
+    #[must_use]
+    pub fn with(&self, rules: Vec<Rule>) -> Self {
+        let mut policy = self.clone();
+        if !rules.is_empty() {
+            policy.layers.push(Arc::new(rules));
+        }
+        policy
+    }
+
+    /// Every rule. Their order decides nothing but which of several is named.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.layers.iter().flat_map(|layer| layer.iter())
+    }
+
+    /// `source: rule` lines, for people.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        self.rules()
+            .map(|rule| format!("{}: {}", rule.source, rule.line()))
+            .collect()
+    }
+
+    /// Rules of people and operators that name none of these tools: most likely a typing error.
+    #[must_use]
+    pub fn unmatched(&self, tools: &[&str]) -> Vec<String> {
+        self.rules()
+            .filter(|rule| rule.source != Source::Builtin && !tools.iter().any(|tool| rule.names(tool)))
+            .map(Rule::line)
+            .collect()
+    }
+
+    pub(crate) fn home(&self) -> Option<&str> {
+        self.home.as_deref()
+    }
+
+    pub(crate) fn of(&self, kind: VerdictKind) -> impl Iterator<Item = &Rule> {
+        self.rules().filter(move |rule| rule.kind == kind)
+    }
+}
+
+/// The tools of which every call is denied; they are not offered to a model.
+#[must_use]
+pub fn wholly_denied<S: AsRef<str>>(policy: &Policy, tools: &[S]) -> Vec<String> {
+    let denied = |tool: &str| policy.of(VerdictKind::Deny).any(|rule| rule.is_whole(tool));
+    tools
+        .iter()
+        .map(AsRef::as_ref)
+        .filter(|tool| denied(tool))
+        .map(str::to_owned)
+        .collect()
+}

@@ -1,0 +1,192 @@
+//! One rule: a kind, a tool, a pattern, and who made it.
+
+use crate::error::PolicyError;
+use crate::pattern::{PathPattern, Pattern};
+use crate::url::UrlPattern;
+use crate::words::Words;
+use agentd_protocol::VerdictKind;
+use std::fmt;
+
+/// Who made a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// It comes with agentd.
+    Builtin,
+    /// The operator's configuration.
+    Operator,
+    /// It was given when the session was created.
+    Session,
+    /// A person allowed it for the session.
+    Grant,
+    /// A person allowed it for good.
+    Always,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Builtin => "built-in",
+            Self::Operator => "operator",
+            Self::Session => "session",
+            Self::Grant => "session grant",
+            Self::Always => "always",
+        })
+    }
+}
+
+/// Tools whose rules take a path.
+const PATH_TOOLS: [&str; 6] = ["Read", "Write", "Edit", "Ls", "Glob", "Grep"];
+/// Tools whose rules take an address.
+const URL_TOOLS: [&str; 2] = ["WebFetch", "WebSearch"];
+const EXAMPLE: &str = "Bash(cargo test:*), Write(/etc/**), WebFetch(domain:docs.rs) or Read";
+/// The longest rule.
+const MAX_RULE: usize = 4_096;
+
+/// One rule.
+#[derive(Debug, Clone)]
+pub struct Rule {
+    pub(crate) kind: VerdictKind,
+    pub(crate) source: Source,
+    pub(crate) text: String,
+    pub(crate) tool: String,
+    pub(crate) pattern: Pattern,
+}
+
+impl Rule {
+    /// Reads `deny Bash(sudo:*)`; without a kind it allows.
+    ///
+    /// # Errors
+    /// The text is no rule; the error says where and what a rule looks like.
+    pub fn parse(line: &str, source: Source) -> Result<Self, PolicyError> {
+        let line = line.trim();
+        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or(("", line));
+        match word {
+            "allow" => Self::new(VerdictKind::Allow, rest.trim(), source),
+            "ask" => Self::new(VerdictKind::Ask, rest.trim(), source),
+            "deny" => Self::new(VerdictKind::Deny, rest.trim(), source),
+            _ => Self::new(VerdictKind::Allow, line, source),
+        }
+    }
+
+    /// Reads `Bash(sudo:*)`.
+    ///
+    /// # Errors
+    /// The text is no rule; the error says where and what a rule looks like.
+    pub fn new(kind: VerdictKind, text: &str, source: Source) -> Result<Self, PolicyError> {
+        let fail = |position: usize, problem: &str| PolicyError {
+            rule: text.chars().take(200).collect(),
+            position,
+            problem: problem.to_owned(),
+            example: EXAMPLE,
+        };
+        if text.len() > MAX_RULE {
+            return Err(fail(MAX_RULE, "it is too long"));
+        }
+        if let Some(at) = text
+            .chars()
+            .position(|c| crate::path::hidden(c) || c == '\n' || c == '\t')
+        {
+            return Err(fail(at + 1, "it has a control or invisible character"));
+        }
+        let open = text.find('(').unwrap_or(text.len());
+        let (tool, rest) = text.split_at(open);
+        if tool.is_empty()
+            || !tool
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || "_-*".contains(c))
+        {
+            return Err(fail(1, "it does not begin with a tool's name"));
+        }
+        let pattern = match rest.strip_prefix('(') {
+            None => Pattern::Any,
+            Some(inner) => {
+                let inner = inner
+                    .strip_suffix(')')
+                    .ok_or_else(|| fail(text.chars().count(), "the `)` at the end is missing"))?;
+                let start = tool.chars().count() + 1;
+                pattern(kind, tool, inner).map_err(|(at, problem)| fail(start + at, &problem))?
+            }
+        };
+        Ok(Self {
+            kind,
+            source,
+            text: text.to_owned(),
+            tool: tool.to_owned(),
+            pattern,
+        })
+    }
+
+    /// The rule with its kind: `deny Bash(sudo:*)`.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let kind = match self.kind {
+            VerdictKind::Allow => "allow",
+            VerdictKind::Ask => "ask",
+            VerdictKind::Deny => "deny",
+        };
+        format!("{kind} {}", self.text)
+    }
+
+    /// Who made it.
+    #[must_use]
+    pub const fn source(&self) -> Source {
+        self.source
+    }
+
+    /// The tool it names.
+    #[must_use]
+    pub fn tool(&self) -> &str {
+        &self.tool
+    }
+
+    /// Whether it names this tool.
+    pub(crate) fn names(&self, tool: &str) -> bool {
+        match self.tool.strip_suffix('*') {
+            Some(prefix) => tool
+                .get(..prefix.len())
+                .is_some_and(|head| head.eq_ignore_ascii_case(prefix)),
+            None => self.tool.eq_ignore_ascii_case(tool),
+        }
+    }
+
+    /// Whether it speaks of every call of this tool.
+    pub(crate) fn is_whole(&self, tool: &str) -> bool {
+        self.names(tool)
+            && match &self.pattern {
+                Pattern::Any => true,
+                Pattern::Command(words) => words.is_everything(),
+                Pattern::Path(path) => path.is_everything(),
+                Pattern::Url(_) => self.text.ends_with("(*)") || self.text.ends_with("(**)"),
+            }
+    }
+}
+
+fn pattern(kind: VerdictKind, tool: &str, inner: &str) -> Result<Pattern, (usize, String)> {
+    let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(tool));
+    if inner.is_empty() {
+        return Err((1, "the parentheses are empty".to_owned()));
+    }
+    if is(&["Bash"]) {
+        return Words::parse(inner, kind != VerdictKind::Allow).map(Pattern::Command);
+    }
+    if is(&PATH_TOOLS) {
+        let path = PathPattern::parse(inner).map_err(|problem| (1, problem))?;
+        return Ok(Pattern::Path(path));
+    }
+    if is(&URL_TOOLS) {
+        return UrlPattern::parse(inner)
+            .map(Pattern::Url)
+            .map_err(|problem| (1, problem));
+    }
+    if inner == "*" || inner == "**" {
+        return Ok(Pattern::Any);
+    }
+    Err((
+        1,
+        format!(
+            "only Bash, {}, {} take a pattern",
+            PATH_TOOLS.join(", "),
+            URL_TOOLS.join(", ")
+        ),
+    ))
+}

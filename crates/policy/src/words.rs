@@ -1,0 +1,273 @@
+//! The words of a command rule: `cargo test:*`, `rm -rf:*`, `git log --oneline`.
+
+/// One word of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct RuleWord {
+    text: String,
+    /// `*` stands for anything (deny and ask rules only).
+    wild: bool,
+}
+
+/// The words of a command rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Words {
+    words: Vec<RuleWord>,
+    prefix: bool,
+}
+
+/// What is wrong with the words, and where.
+pub(crate) type WordsError = (usize, String);
+
+impl Words {
+    /// Reads a pattern. `wildcards` says whether `*` inside a word is one.
+    pub(crate) fn parse(pattern: &str, wildcards: bool) -> Result<Self, WordsError> {
+        if pattern.trim() == "*" {
+            return Ok(Self {
+                words: Vec::new(),
+                prefix: true,
+            });
+        }
+        let (text, prefix) = match pattern.strip_suffix(":*") {
+            Some(text) => (text, true),
+            None => (pattern, false),
+        };
+        let words = split(text, wildcards)?;
+        if words.is_empty() {
+            return Err((1, "it names no command".to_owned()));
+        }
+        Ok(Self { words, prefix })
+    }
+
+    /// How many words the rule names.
+    pub(crate) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether it stands for every command.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Whether more words may follow.
+    pub(crate) const fn is_prefix(&self) -> bool {
+        self.prefix
+    }
+
+    /// To allow: word by word from the start, exactly as written.
+    pub(crate) fn covers<S: AsRef<str>>(&self, argv: &[S]) -> bool {
+        let fits = if self.prefix {
+            argv.len() >= self.words.len()
+        } else {
+            argv.len() == self.words.len()
+        };
+        fits && self
+            .words
+            .iter()
+            .zip(argv)
+            .all(|(word, arg)| word.text == arg.as_ref())
+    }
+
+    /// To deny or ask: the command by its file name, flags in any order and grouping, options before a subcommand skipped.
+    pub(crate) fn catches<S: AsRef<str>>(&self, argv: &[S]) -> bool {
+        let Some((name, rest)) = self.words.split_first() else {
+            return true;
+        };
+        let Some((program, args)) = argv.split_first() else {
+            return false;
+        };
+        let program = program.as_ref();
+        let base = program.rsplit('/').next().unwrap_or(program);
+        if !name.matches(base) && !name.matches(program) {
+            return false;
+        }
+        if !rest.is_empty() && rest.iter().all(|word| word.text.starts_with('-')) {
+            return rest.iter().all(|word| has_flag(&word.text, args));
+        }
+        (0..=args.len())
+            .take_while(|skip| *skip == 0 || only_options(args, *skip))
+            .any(|skip| {
+                let args = args.get(skip..).unwrap_or_default();
+                let fits = if self.prefix {
+                    args.len() >= rest.len()
+                } else {
+                    args.len() == rest.len()
+                };
+                fits && rest
+                    .iter()
+                    .zip(args)
+                    .all(|(word, arg)| word.matches(arg.as_ref()))
+            })
+    }
+}
+
+impl RuleWord {
+    fn matches(&self, text: &str) -> bool {
+        if self.wild {
+            wild_match(&self.text, text)
+        } else {
+            self.text == text
+        }
+    }
+}
+
+/// Whether the first `count` arguments are options, each with at most one value.
+fn only_options<S: AsRef<str>>(args: &[S], count: usize) -> bool {
+    let option = |arg: Option<&S>| arg.is_some_and(|arg| arg.as_ref().starts_with('-'));
+    let last = count.saturating_sub(1);
+    option(args.get(last)) || (last > 0 && option(args.get(last - 1)))
+}
+
+/// Whether `args` hold a flag, or every letter of a group of short flags.
+fn has_flag<S: AsRef<str>>(flag: &str, args: &[S]) -> bool {
+    if flag.starts_with("--") {
+        return args
+            .iter()
+            .any(|arg| arg.as_ref().split('=').next() == Some(flag));
+    }
+    let letters = flag.strip_prefix('-').unwrap_or_default();
+    args.iter().any(|arg| arg.as_ref() == flag)
+        || (!letters.is_empty()
+            && letters.chars().all(|letter| {
+                args.iter().any(|arg| {
+                    let arg = arg.as_ref();
+                    arg.starts_with('-') && !arg.starts_with("--") && arg.contains(letter)
+                })
+            }))
+}
+
+/// `*` stands for any run of characters.
+fn wild_match(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = rest.get(at + part.len()..).unwrap_or_default();
+    }
+    rest.ends_with(last)
+}
+
+/// Splits a rule into words, as the shell would: white space, single and double quotes.
+fn split(text: &str, wildcards: bool) -> Result<Vec<RuleWord>, WordsError> {
+    let mut words = Vec::new();
+    let mut word: Option<RuleWord> = None;
+    let mut quote: Option<char> = None;
+    for (at, c) in text.chars().enumerate() {
+        match (quote, c) {
+            (Some(q), c) if q == c => quote = None,
+            (Some(_), c) => push(&mut word, c, false),
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_with(|| RuleWord {
+                    text: String::new(),
+                    wild: false,
+                });
+            }
+            (None, c) if c.is_ascii_whitespace() => words.extend(word.take()),
+            (None, '*') if !wildcards => {
+                return Err((
+                    at + 1,
+                    "`*` inside an allow rule is no wildcard; only `:*` at the end is".to_owned(),
+                ));
+            }
+            (None, '&' | '|' | ';' | '<' | '>' | '$' | '`' | '\\' | '(' | ')') => {
+                return Err((
+                    at + 1,
+                    format!("{c:?} has no place in a rule; quote it if the command has it in a word"),
+                ));
+            }
+            (None, c) => push(&mut word, c, c == '*'),
+        }
+    }
+    if quote.is_some() {
+        return Err((text.chars().count(), "a quote is not closed".to_owned()));
+    }
+    words.extend(word);
+    Ok(words)
+}
+
+fn push(word: &mut Option<RuleWord>, c: char, wild: bool) {
+    let word = word.get_or_insert_with(|| RuleWord {
+        text: String::new(),
+        wild: false,
+    });
+    word.text.push(c);
+    word.wild |= wild;
+}
+
+/// The words as the pattern of an exact rule; `None` when no such pattern reads back as the same words.
+pub(crate) fn exact_pattern(argv: &[String]) -> Option<String> {
+    let quote = |word: &String| {
+        let plain = !word.is_empty()
+            && word
+                .chars()
+                .all(|c| c.is_alphanumeric() || "_-./:,@%+=^~".contains(c));
+        if plain { word.clone() } else { format!("'{word}'") }
+    };
+    let pattern = argv.iter().map(quote).collect::<Vec<_>>().join(" ");
+    let words = Words::parse(&pattern, false).ok()?;
+    (!words.prefix && words.len() == argv.len() && words.covers(argv)).then_some(pattern)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(rule: &str, command: &str, covers: bool, catches: bool) {
+        let argv: Vec<&str> = command.split(' ').collect();
+        let loose = Words::parse(rule, true).unwrap();
+        assert_eq!(loose.catches(&argv), catches, "{rule} catches {command}");
+        let strict = Words::parse(rule, false);
+        assert_eq!(
+            strict.is_ok_and(|rule| rule.covers(&argv)),
+            covers,
+            "{rule} covers {command}"
+        );
+    }
+
+    #[test]
+    fn a_prefix_is_words_and_not_letters() {
+        check("npm:*", "npm run x", true, true);
+        check("npm:*", "npmx run", false, false);
+        check("cargo test:*", "cargo test -p a", true, true);
+        check("cargo test:*", "cargo test2", false, false);
+        check("cargo test", "cargo test -p a", false, false);
+        check("*", "anything at all", true, true);
+    }
+
+    #[test]
+    fn to_deny_flags_come_in_any_order_and_commands_by_any_path() {
+        check("rm -rf:*", "rm -v -f x -r", false, true);
+        check("rm -rf:*", "/bin/rm -fvr x", false, true);
+        check("rm -rf:*", "rm -r x", false, false);
+        check("git push:*", "git -C /x push", false, true);
+        check("git push:*", "git commit push", false, false);
+        check("mkfs*:*", "mkfs.ext4 /dev/sda", false, true);
+        check("format *:", "format c:", false, true);
+        check("format *:", "format src", false, false);
+    }
+
+    #[test]
+    fn an_exact_pattern_reads_back_as_the_same_words() {
+        let argv = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            exact_pattern(&argv(&["cargo", "test"])),
+            Some("cargo test".to_owned())
+        );
+        assert_eq!(
+            exact_pattern(&argv(&["echo", "a b*", ""])),
+            Some("echo 'a b*' ''".to_owned())
+        );
+        assert_eq!(exact_pattern(&argv(&["echo", "it's"])), None);
+        assert_eq!(
+            exact_pattern(&argv(&["echo", "x:*"])),
+            Some("echo 'x:*'".to_owned())
+        );
+        assert_eq!(exact_pattern(&[]), None);
+    }
+}
