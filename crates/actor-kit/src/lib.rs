@@ -6,6 +6,7 @@
 //!
 //! Invariants: I6 (every port is answered or says that it is gone; nobody waits for ever), I7 (a lost answer is never an allow).
 
+mod alarm;
 mod clock;
 mod done;
 mod feed_port;
@@ -19,6 +20,7 @@ mod store_port;
 mod supervisor_port;
 mod tool_port;
 
+pub use alarm::Alarm;
 pub use clock::Clock;
 pub use done::Done;
 pub use feed_port::{Attached, FeedFrame, FeedMsg, Published, Viewer, ViewerId};
@@ -29,5 +31,5 @@ pub use model_port::{CallOutcome, CallPermit, ModelMsg, ProviderStatus};
 pub use restart::RestartWindow;
 pub use session_port::{CallEvent, Credit, RunEvent, SessionMsg, Work};
 pub use store_port::{Read, StoreMsg};
-pub use supervisor_port::{Routed, SupervisorMsg, SupervisorStats};
+pub use supervisor_port::{Routed, SupervisorMsg, SupervisorStats, Woken};
 pub use tool_port::{ToolMsg, ToolPermit};

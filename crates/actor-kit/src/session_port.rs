@@ -136,6 +136,11 @@ pub enum SessionMsg {
         /// The number of the append.
         number: u64,
     },
+    /// Try the refused append again: the store was full (private timer).
+    RetryAppend {
+        /// The number of the append.
+        number: u64,
+    },
     /// Go on after a fold (private, the first message).
     Start,
     /// Report to the supervisor whether this loop may be passivated.

@@ -2,10 +2,11 @@
 
 use crate::done::Done;
 use crate::kids::Down;
+use crate::session_port::SessionMsg;
 use agentd_protocol::{Fault, Principal, SessionId, Status, Timestamp};
 use agentd_store::IdempotencyKey;
 use agentd_turn::{Command, Reply};
-use ractor::ActorId;
+use ractor::{ActorId, ActorRef};
 use std::collections::BTreeMap;
 
 /// A command on its way to a session.
@@ -34,6 +35,17 @@ pub struct SupervisorStats {
     pub crashes: u64,
     /// Whether it drains.
     pub draining: bool,
+}
+
+/// What came of waking a cold session.
+#[derive(Debug)]
+pub enum Woken {
+    /// Its loop runs.
+    Hot(ActorRef<SessionMsg>),
+    /// Its log is not understood; it needs a person.
+    Faulted(String),
+    /// It could not be loaded now; the commands that waited get this.
+    Refused(Fault),
 }
 
 /// Messages of the loop supervisor.
@@ -65,6 +77,15 @@ pub enum SupervisorMsg {
     Overlay {
         /// By session.
         done: Done<BTreeMap<SessionId, Status>>,
+    },
+    /// A load ended (private, from the loading task).
+    Loaded {
+        /// Which session.
+        session: SessionId,
+        /// Which load; an outdated one is undone.
+        ticket: u64,
+        /// What came of it.
+        woken: Woken,
     },
     /// A loop went down; re-queued by the supervisor to itself.
     Down {

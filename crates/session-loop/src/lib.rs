@@ -1,1 +1,35 @@
-//! session-loop
+//! The loop of one hot session: the thin shell around the pure core of `agentd-turn`.
+//!
+//! Invariants held here: I1, a command is answered after its events are durable; I3 and I4, a tool runs after its intent
+//! is durable, and a kid that dies without a word becomes a result; I6, no handler waits for a model, a tool, a person or
+//! the store; I7, a gate that does not answer denies; I9, a fenced append stops the loop.
+//!
+//! Flow: `SessionMsg` -> `Input` -> `Agent::step` -> events into the outbox, effects carried out -> `StoreMsg::Append` ->
+//! `SessionMsg::Stored` -> answers and tool runs that waited.
+
+mod actor;
+mod answer;
+mod command;
+mod commit;
+mod effects;
+mod error;
+mod judging;
+mod kids;
+mod live;
+mod load;
+mod models;
+mod outbox;
+mod request;
+mod rest;
+mod services;
+mod shell;
+mod timers;
+mod workers;
+
+pub use actor::{LoopArgs, SessionLoop};
+pub use error::LoopError;
+pub use load::{Folded, fresh, load};
+pub use models::Models;
+pub use services::{Services, Timing};
+pub use shell::Shell;
+pub use workers::{ModelJob, ToolJob, Workers};

@@ -1,0 +1,117 @@
+//! The supervisor's state: who is not cold, who wakes when, who crashed.
+
+use crate::args::{Bounds, SupervisorArgs};
+use crate::crashes::Crashes;
+use crate::drain::Draining;
+use crate::slot::Slot;
+use crate::wakes::Wakes;
+use agentd_actor_kit::{Alarm, Done, FeedMsg, Routed, SupervisorMsg, SupervisorStats, ToolMsg};
+use agentd_protocol::{RunState, SessionId, Status, Timestamp};
+use agentd_session_loop::Services;
+use ractor::{ActorId, ActorRef};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// The supervisor's state.
+#[derive(Debug)]
+pub struct State {
+    pub(crate) me: ActorRef<SupervisorMsg>,
+    pub(crate) services: Arc<Services>,
+    pub(crate) bounds: Bounds,
+    pub(crate) slots: BTreeMap<SessionId, Slot>,
+    /// Loops that live, or whose end was not yet told.
+    pub(crate) loops: BTreeMap<ActorId, SessionId>,
+    /// Sessions in `slots` that are hot or loading.
+    pub(crate) awake: usize,
+    /// Commands for cold sessions that wait for room.
+    pub(crate) queue: VecDeque<Routed>,
+    pub(crate) swept_at: Timestamp,
+    pub(crate) wakes: Wakes,
+    pub(crate) tick: Option<(Timestamp, Alarm)>,
+    pub(crate) ticked_at: Timestamp,
+    pub(crate) crashes: Crashes,
+    pub(crate) evictions: BTreeMap<SessionId, Vec<Done<()>>>,
+    pub(crate) tickets: u64,
+    pub(crate) draining: Option<Draining>,
+}
+
+impl State {
+    pub(crate) fn new(me: ActorRef<SupervisorMsg>, args: SupervisorArgs) -> Self {
+        Self {
+            me,
+            services: args.services,
+            bounds: args.bounds,
+            slots: BTreeMap::new(),
+            loops: BTreeMap::new(),
+            awake: 0,
+            queue: VecDeque::new(),
+            swept_at: Timestamp::default(),
+            wakes: Wakes::default(),
+            tick: None,
+            ticked_at: Timestamp::default(),
+            crashes: Crashes::default(),
+            evictions: BTreeMap::new(),
+            tickets: 0,
+            draining: None,
+        }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.services.clock.now()
+    }
+
+    /// Puts a session into a slot.
+    pub(crate) fn occupy(&mut self, session: SessionId, slot: Slot) {
+        self.vacate(session);
+        if !matches!(slot, Slot::Faulted { .. }) {
+            self.awake = self.awake.saturating_add(1);
+        }
+        self.slots.insert(session, slot);
+    }
+
+    /// Empties a slot.
+    pub(crate) fn vacate(&mut self, session: SessionId) -> Option<Slot> {
+        let slot = self.slots.remove(&session)?;
+        if !matches!(slot, Slot::Faulted { .. }) {
+            self.awake = self.awake.saturating_sub(1);
+        }
+        Some(slot)
+    }
+
+    /// A loop is gone: what others keep for it may go, too (I5).
+    pub(crate) fn tell_cold(&self, session: SessionId) {
+        self.services.feed.cast(FeedMsg::Cold { session });
+        self.services.tools.cast(ToolMsg::SessionEnded { session });
+    }
+
+    /// What a loop says of itself.
+    pub(crate) fn note_status(&mut self, session: SessionId, who: ActorId, status: Status) {
+        if let Some(hot) = self.slots.get_mut(&session).and_then(|slot| slot.hot(who)) {
+            hot.status = Some(status);
+        }
+    }
+
+    /// The live statuses, for lists.
+    pub(crate) fn overlay(&self) -> BTreeMap<SessionId, Status> {
+        let status = |slot: &Slot| match slot {
+            Slot::Hot(hot) => hot.status.clone(),
+            Slot::Loading(loading) => Some(plain(RunState::Starting, "its log is being read", loading.since)),
+            Slot::Faulted { why, since } => Some(plain(RunState::Faulted, why, *since)),
+        };
+        self.slots.iter().filter_map(|(session, slot)| Some((*session, status(slot)?))).collect()
+    }
+
+    /// Numbers for people.
+    pub(crate) fn stats(&self) -> SupervisorStats {
+        SupervisorStats {
+            hot: self.awake as u64,
+            timed: self.wakes.len() as u64,
+            crashes: self.crashes.total(),
+            draining: self.draining.is_some(),
+        }
+    }
+}
+
+fn plain(state: RunState, reason: &str, since: Timestamp) -> Status {
+    Status { state, reason: reason.to_owned(), since, until: None, attempt: None }
+}

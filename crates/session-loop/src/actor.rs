@@ -1,0 +1,125 @@
+//! The actor: each message is one call, then what was decided is sent off.
+
+use crate::error::LoopError;
+use crate::load::Folded;
+use crate::services::Services;
+use crate::shell::Shell;
+use agentd_actor_kit::{SessionMsg, SupervisorMsg};
+use agentd_turn::Input;
+use ractor::{Actor, ActorProcessingErr, ActorRef, SpawnErr, SupervisionEvent};
+use std::sync::Arc;
+
+/// The loop of one hot session.
+#[derive(Debug)]
+pub struct SessionLoop;
+
+/// What a loop starts from.
+#[derive(Debug)]
+pub struct LoopArgs {
+    /// What all loops share.
+    pub services: Arc<Services>,
+    /// The folded log.
+    pub folded: Folded,
+    /// Who routes to it; also its supervisor.
+    pub supervisor: ActorRef<SupervisorMsg>,
+}
+
+impl SessionLoop {
+    /// Starts a loop, linked to its supervisor.
+    ///
+    /// # Errors
+    /// The actor could not be started.
+    pub async fn start(args: LoopArgs) -> Result<ActorRef<SessionMsg>, SpawnErr> {
+        let supervisor = args.supervisor.get_cell();
+        ractor::Actor::spawn_linked(None, Self, args, supervisor).await.map(|(actor, _)| actor)
+    }
+}
+
+impl Actor for SessionLoop {
+    type Msg = SessionMsg;
+    type State = Shell;
+    type Arguments = LoopArgs;
+
+    async fn pre_start(&self, me: ActorRef<SessionMsg>, args: LoopArgs) -> Result<Shell, ActorProcessingErr> {
+        let _ = me.cast(SessionMsg::Start);
+        Ok(Shell::new(me, args.supervisor, args.services, args.folded))
+    }
+
+    async fn handle(
+        &self,
+        me: ActorRef<SessionMsg>,
+        message: SessionMsg,
+        shell: &mut Shell,
+    ) -> Result<(), ActorProcessingErr> {
+        shell.take(message).await?;
+        if let Some(reason) = shell.finish() {
+            me.stop(Some(reason.to_owned()));
+        }
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        me: ActorRef<SessionMsg>,
+        event: SupervisionEvent,
+        shell: &mut Shell,
+    ) -> Result<(), ActorProcessingErr> {
+        // Supervision overtakes messages: the kid's result may still be in the mailbox, so this goes behind it.
+        if let Some((work, why)) = shell.kids.fell(event) {
+            let _ = me.cast(SessionMsg::Down { work, why });
+        }
+        Ok(())
+    }
+}
+
+impl Shell {
+    async fn take(&mut self, message: SessionMsg) -> Result<(), LoopError> {
+        match message {
+            SessionMsg::Command { command, by, key, done } => self.command(*command, by, key, done).await,
+            SessionMsg::Model { call, attempt, event } => self.model_news(call, attempt, event).await,
+            SessionMsg::Tool { tool_call, attempt, event } => self.tool_news(tool_call, attempt, event).await,
+            SessionMsg::Down { work, why } => self.down(work, why).await,
+            SessionMsg::Judged { tool_call, judgement } => self.judged(tool_call, judgement).await,
+            SessionMsg::Detailed { tool_call, detail } => self.detailed(tool_call, detail).await,
+            SessionMsg::Deciders { approval, count } => {
+                self.advance(Input::Deciders { approval, count: count.unwrap_or(0) }).await
+            }
+            SessionMsg::Stored { outcome } => self.stored(outcome).await,
+            SessionMsg::RetryAppend { number } => {
+                self.retry(number);
+                Ok(())
+            }
+            SessionMsg::AppendOverdue { number } => {
+                self.overdue(number);
+                Ok(())
+            }
+            SessionMsg::Timer { key, generation } if self.timers.fired(key, generation) => {
+                self.advance(Input::Timer { key, generation }).await
+            }
+            SessionMsg::Timer { .. } => Ok(()),
+            SessionMsg::Start => self.start().await,
+            SessionMsg::Idle => {
+                self.idle_asked();
+                Ok(())
+            }
+            SessionMsg::Drain => self.drain().await,
+        }
+    }
+
+    /// A folded log goes on where it stopped; a new session waits for its first command.
+    async fn start(&mut self) -> Result<(), LoopError> {
+        if self.agent.durable().head == 0 {
+            return Ok(());
+        }
+        self.live.touch();
+        self.advance(Input::Recover).await
+    }
+
+    /// After each message: what was decided goes to the store, what changed is told, and the loop stops or rests.
+    fn finish(&mut self) -> Option<&'static str> {
+        self.flush();
+        self.report();
+        self.settle_down();
+        self.stop
+    }
+}

@@ -1,0 +1,50 @@
+//! Commands of principals.
+
+use crate::answer::Asked;
+use crate::error::LoopError;
+use crate::outbox::{Asker, MAX_UNACKNOWLEDGED};
+use crate::shell::{Shell, Task};
+use agentd_actor_kit::Done;
+use agentd_protocol::{Fault, Principal};
+use agentd_store::IdempotencyKey;
+use agentd_turn::{Command, Input, Reply};
+
+impl Shell {
+    /// Takes a command; it is answered when it is durable, or at once when it is refused.
+    pub(crate) async fn command(
+        &mut self,
+        command: Command,
+        by: Principal,
+        key: Option<IdempotencyKey>,
+        done: Done<Result<Reply, Fault>>,
+    ) -> Result<(), LoopError> {
+        self.handled = self.handled.saturating_add(1);
+        if let Some(fault) = self.refusal(&command) {
+            done.answer(Err(fault));
+            return Ok(());
+        }
+        let asked = Asked::of(&command);
+        let asker = Asker { done, keyed: key.is_some() };
+        self.run(Task::of_command(Input::Command { command, by }, asker, asked, key)).await
+    }
+
+    fn refusal(&self, command: &Command) -> Option<Fault> {
+        if self.stop.is_some() {
+            return Some(crate::answer::again("the session is being loaded again"));
+        }
+        if self.outbox.is_full() {
+            let fault = Fault::storage("disk_full", "the store has no space, so nothing can be made durable");
+            return Some(fault.hint("free disk space; the store tries again by itself"));
+        }
+        if self.outbox.unacknowledged() >= MAX_UNACKNOWLEDGED {
+            let fault = Fault::busy("store_behind", "too much of this session waits for the store");
+            return Some(fault.hint("try again in a moment"));
+        }
+        let create = matches!(command, Command::Create { .. });
+        match (create, self.agent.durable().head) {
+            (false, 0) => Some(Fault::not_found("unknown_session", format!("no session {}", self.session))),
+            (true, 1..) => Some(Fault::conflict("session_exists", "the session exists already")),
+            (true, 0) | (false, 1..) => None,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Judging: from a proposed call to its verdict. What cannot be judged is denied (I7).
+
+use crate::error::LoopError;
+use crate::shell::{Planned, Shell, Task};
+use agentd_actor_kit::{Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
+use agentd_policy::{Judgement, Subject as GateSubject};
+use agentd_protocol::{PermissionMode, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
+use agentd_tools::{PathOp, Prepared, Subject};
+use agentd_turn::{CallPlan, Input, Judged};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+impl Shell {
+    /// Checks a call's arguments and asks the gate.
+    pub(crate) fn judge(&mut self, tool_call: ToolCallId, name: &str, input: &Value, grants: Vec<String>) {
+        let prepared = match self.prepare(name, input) {
+            Ok(prepared) => prepared,
+            Err(outcome) => {
+                let judged = Judged::Refused(*outcome);
+                self.follow.push_back(Task::of(Input::Judged { tool_call, judged }));
+                return;
+            }
+        };
+        let request = Box::new(self.request(&prepared, grants));
+        self.planned.insert(tool_call, Planned { prepared, judgement: None });
+        let done = Done::cast(&self.me, move |judgement| SessionMsg::Judged { tool_call, judgement });
+        self.services.gate.cast(GateMsg::Judge { request, done });
+    }
+
+    /// Checks a call; the error is its result.
+    pub(crate) fn prepare(&self, name: &str, input: &Value) -> Result<Prepared, Box<ToolOutcome>> {
+        let registry = &self.services.registry;
+        let offered = |name: &str| self.offered().iter().any(|tool| tool == name);
+        if registry.get(name).is_some_and(|spec| !offered(spec.name)) {
+            let text = format!(
+                "There is no tool {name:?} in this session. The tools are: {}.",
+                self.offered().join(", ")
+            );
+            return Err(Box::new(ToolOutcome::text(ToolStatus::Error, text)));
+        }
+        let prepared = registry.prepare(name, input).map_err(Box::new)?;
+        Ok(prepared.within(Path::new(&self.workdir())))
+    }
+
+    fn request(&self, prepared: &Prepared, grants: Vec<String>) -> JudgeRequest {
+        let settings = self.agent.durable().settings.as_ref();
+        JudgeRequest {
+            session: self.session,
+            tool: prepared.name.to_owned(),
+            subject: subject(&prepared.subject),
+            effect: prepared.effect,
+            mode: settings.map_or(PermissionMode::Default, |settings| settings.mode),
+            workdir: self.workdir(),
+            rules: settings.map(|settings| settings.rules.clone()).unwrap_or_default(),
+            grants,
+        }
+    }
+
+    /// The gate spoke, or went down without a word.
+    pub(crate) async fn judged(
+        &mut self,
+        tool_call: ToolCallId,
+        judgement: Option<Judgement>,
+    ) -> Result<(), LoopError> {
+        let Some(planned) = self.planned.get_mut(&tool_call) else {
+            return Ok(());
+        };
+        let judgement = judgement.unwrap_or_else(|| {
+            Judgement::denied("gate:error", "the permission gate did not answer")
+        });
+        if judgement.verdict.kind == VerdictKind::Ask {
+            let prepared = Box::new(planned.prepared.clone());
+            planned.judgement = Some(judgement);
+            let workdir = PathBuf::from(self.workdir());
+            let done = Done::cast(&self.me, move |detail| SessionMsg::Detailed { tool_call, detail });
+            self.services.tools.cast(ToolMsg::Detail { prepared, workdir, done });
+            return Ok(());
+        }
+        let detail = planned.prepared.title.clone();
+        let judged = verdict(&planned.prepared, judgement, detail, self.services.sandbox);
+        self.advance(Input::Judged { tool_call, judged }).await
+    }
+
+    /// What exactly a questionable call would do is known.
+    pub(crate) async fn detailed(
+        &mut self,
+        tool_call: ToolCallId,
+        detail: Option<String>,
+    ) -> Result<(), LoopError> {
+        let Some(planned) = self.planned.get_mut(&tool_call) else {
+            return Ok(());
+        };
+        let Some(judgement) = planned.judgement.take() else {
+            return Ok(());
+        };
+        let mut detail = detail.unwrap_or_else(|| planned.prepared.title.clone());
+        for risk in &judgement.risks {
+            detail.push_str("\nrisk: ");
+            detail.push_str(risk);
+        }
+        let judged = verdict(&planned.prepared, judgement, detail, self.services.sandbox);
+        self.advance(Input::Judged { tool_call, judged }).await
+    }
+}
+
+fn verdict(
+    prepared: &Prepared,
+    judgement: Judgement,
+    detail: String,
+    sandbox: agentd_protocol::SandboxLevel,
+) -> Judged {
+    Judged::Verdict {
+        verdict: judgement.verdict,
+        plan: CallPlan {
+            title: prepared.title.clone(),
+            detail,
+            effect: prepared.effect,
+            idempotent: prepared.idempotent,
+            sandbox,
+            scopes: judgement.scopes,
+            grant: judgement.grant,
+        },
+    }
+}
+
+fn subject(subject: &Subject) -> GateSubject {
+    match subject {
+        Subject::Path { op, path } => {
+            GateSubject::Path { write: *op == PathOp::Write, path: path.clone() }
+        }
+        Subject::Command { command } => GateSubject::Command { command: command.clone() },
+        Subject::Url(url) => GateSubject::Url(url.clone()),
+        Subject::Nothing => GateSubject::Nothing,
+    }
+}

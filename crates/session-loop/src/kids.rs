@@ -1,0 +1,117 @@
+//! News of kids. Everything that a kid says carries what it works on; what is not current is dropped.
+
+use crate::error::LoopError;
+use crate::shell::{Shell, Task};
+use agentd_actor_kit::{CallEvent, Down, FeedMsg, RunEvent, Work};
+use agentd_protocol::{CallId, Delta, FailureClass, ToolCallId, ToolOutcome, ToolStatus};
+use agentd_turn::{Input, ModelFailure};
+
+impl Shell {
+    /// News of a model call.
+    pub(crate) async fn model_news(
+        &mut self,
+        call: CallId,
+        attempt: u32,
+        event: CallEvent,
+    ) -> Result<(), LoopError> {
+        let Some(run) = self.model.as_mut().filter(|run| run.call == call && run.attempt == attempt) else {
+            return Ok(());
+        };
+        match event {
+            CallEvent::Waiting => {
+                run.waits = true;
+                self.live.touch();
+            }
+            CallEvent::Granted => {
+                run.waits = false;
+                self.live.touch();
+            }
+            CallEvent::Delta(delta, _credit) => return self.fragment(call, attempt, delta).await,
+            CallEvent::Answered(answer) => {
+                self.model = None;
+                return self.advance(Input::ModelAnswered { call, attempt, answer: *answer }).await;
+            }
+            CallEvent::Failed(failure) => {
+                self.model = None;
+                return self.advance(Input::ModelFailed { call, attempt, failure }).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn fragment(&mut self, call: CallId, attempt: u32, delta: Delta) -> Result<(), LoopError> {
+        let text = match &delta {
+            Delta::Text(fragment) => Some(fragment.text.clone()),
+            Delta::Thinking(_)
+            | Delta::ToolInput(_)
+            | Delta::ToolOutput { .. }
+            | Delta::Status(_)
+            | Delta::Unknown => None,
+        };
+        self.services.feed.cast(FeedMsg::Delta { session: self.session, delta });
+        match text {
+            Some(text) => self.advance(Input::ModelText { call, attempt, text }).await,
+            None => Ok(()),
+        }
+    }
+
+    /// News of a tool call.
+    pub(crate) async fn tool_news(
+        &mut self,
+        tool_call: ToolCallId,
+        attempt: u32,
+        event: RunEvent,
+    ) -> Result<(), LoopError> {
+        let Some(run) = self.tools.get_mut(&tool_call).filter(|run| run.attempt == attempt) else {
+            return Ok(());
+        };
+        match event {
+            RunEvent::Waiting => {
+                run.waits = true;
+                self.live.touch();
+            }
+            RunEvent::Granted => {
+                run.waits = false;
+                self.live.touch();
+            }
+            RunEvent::Output(delta, _credit) => {
+                self.services.feed.cast(FeedMsg::Delta { session: self.session, delta });
+            }
+            RunEvent::Ended(outcome, blobs) => {
+                self.tools.remove(&tool_call);
+                let outcome = *outcome;
+                return self.run(Task::with_blobs(Input::ToolEnded { tool_call, outcome }, blobs)).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// A kid is down. If its result came first, its work is not current any more and there is nothing to do.
+    pub(crate) async fn down(&mut self, work: Work, why: Down) -> Result<(), LoopError> {
+        match work {
+            Work::Model { call, attempt } => {
+                let failure = failure(&why);
+                self.model_news(call, attempt, CallEvent::Failed(failure)).await
+            }
+            Work::Tool { tool_call, attempt } => {
+                let outcome = ToolOutcome::text(ToolStatus::Error, last_words(&why));
+                self.tool_news(tool_call, attempt, RunEvent::Ended(Box::new(outcome), Vec::new())).await
+            }
+        }
+    }
+}
+
+fn failure(why: &Down) -> ModelFailure {
+    let (class, message) = match why {
+        Down::Failed(why) => (FailureClass::Internal, format!("the model call panicked: {why}")),
+        Down::Killed(why) => (FailureClass::Transient, format!("the model call was stopped: {why}")),
+    };
+    ModelFailure { class, message, status: None, retry_after_ms: None }
+}
+
+fn last_words(why: &Down) -> String {
+    match why {
+        Down::Failed(why) => format!("the tool panicked: {why}"),
+        Down::Killed(why) => format!("the tool was stopped: {why}"),
+    }
+}

@@ -1,0 +1,49 @@
+//! The models that sessions may use, each with the actor that admits its calls.
+
+use agentd_actor_kit::{Handle, ModelMsg};
+use agentd_protocol::TurnError;
+use agentd_provider::{ModelSpec, Registry};
+use agentd_turn::ModelFacts;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The configured models and the model clients, one per provider.
+#[derive(Debug, Default)]
+pub struct Models {
+    registry: Registry,
+    clients: BTreeMap<String, Handle<ModelMsg>>,
+}
+
+impl Models {
+    /// Models, and by provider's name who admits their calls.
+    #[must_use]
+    pub const fn new(registry: Registry, clients: BTreeMap<String, Handle<ModelMsg>>) -> Self {
+        Self { registry, clients }
+    }
+
+    /// What the log says of a model, or why it cannot be used.
+    ///
+    /// # Errors
+    /// The model is not configured or has no credential; the text says how to fix it.
+    pub fn facts(&self, name: &str) -> Result<ModelFacts, TurnError> {
+        let (spec, _) = self.get(name)?;
+        Ok(ModelFacts {
+            provider: spec.provider.clone(),
+            model: spec.model.clone(),
+            credential: spec.credential().map(|credential| credential.name.clone()),
+        })
+    }
+
+    /// A model, ready to be called.
+    pub(crate) fn get(&self, name: &str) -> Result<(Arc<ModelSpec>, Handle<ModelMsg>), TurnError> {
+        let spec = self.registry.get(name).map_err(|unusable| TurnError {
+            class: "initialization_failed".to_owned(),
+            message: unusable.to_string(),
+        })?;
+        let client = self.clients.get(&spec.provider).ok_or_else(|| TurnError {
+            class: "initialization_failed".to_owned(),
+            message: format!("the provider {:?} is not running", spec.provider),
+        })?;
+        Ok((spec, client.clone()))
+    }
+}

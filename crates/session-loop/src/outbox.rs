@@ -1,0 +1,210 @@
+//! What is decided and not yet durable. Pure.
+
+use agentd_actor_kit::Done;
+use agentd_protocol::{AppendId, Fault, Seq, SessionId, Summary, ToolCallId};
+use agentd_store::{Append, Blob, EncodedEvent, IdempotencyKey, Outcome};
+use agentd_turn::{Effect, Reply};
+use std::collections::VecDeque;
+
+/// Events that may wait for their commit before new commands are told `busy`.
+pub(crate) const MAX_UNACKNOWLEDGED: usize = 64;
+
+/// Where an answer goes.
+#[derive(Debug)]
+pub(crate) struct Asker {
+    pub(crate) done: Done<Result<Reply, Fault>>,
+    /// The command carried an idempotency key.
+    pub(crate) keyed: bool,
+}
+
+/// What waits until everything before it is durable.
+#[derive(Debug)]
+pub(crate) enum After {
+    /// An answer (I1).
+    Reply(Asker, Result<Reply, Fault>),
+    /// An effect on the world (I4).
+    Effect(Effect),
+}
+
+/// The events of one decision.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) events: Vec<EncodedEvent>,
+    pub(crate) blobs: Vec<Blob>,
+    pub(crate) key: Option<IdempotencyKey>,
+    /// The list row after these events.
+    pub(crate) summary: Summary,
+}
+
+/// What an answer of the store means.
+#[derive(Debug)]
+pub(crate) enum Settled {
+    /// These may go on.
+    Durable(Vec<After>),
+    /// Nothing was written: the same append again, later.
+    Again,
+    /// The log is not what this loop thinks: it must not go on.
+    Lost(Lost),
+    /// Nothing is in flight; an answer that came twice.
+    Stale,
+}
+
+/// Why a loop must stop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Lost {
+    /// Somebody else owns the session.
+    Fenced,
+    /// The append may or may not be durable.
+    Unknown,
+    /// The store refused it.
+    Refused(String),
+    /// An idempotency key of the append was used before.
+    KeyTaken {
+        /// The stored answer.
+        answer: String,
+        /// The earlier command was the same.
+        same_body: bool,
+    },
+}
+
+/// At most one append in flight; what is decided meanwhile goes into the next one.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    session: SessionId,
+    epoch: u64,
+    durable: Seq,
+    staged: VecDeque<Batch>,
+    in_flight: Option<Append>,
+    waiting: VecDeque<(Seq, After)>,
+    full: bool,
+}
+
+impl Outbox {
+    pub(crate) const fn new(session: SessionId, epoch: u64, head: Seq) -> Self {
+        Self {
+            session,
+            epoch,
+            durable: head,
+            staged: VecDeque::new(),
+            in_flight: None,
+            waiting: VecDeque::new(),
+            full: false,
+        }
+    }
+
+    /// Takes the events of a decision.
+    pub(crate) fn stage(&mut self, batch: Batch) {
+        self.staged.push_back(batch);
+    }
+
+    /// Holds something back until all that is decided so far is durable; gives it back when it already is.
+    pub(crate) fn after(&mut self, after: After) -> Option<After> {
+        let tail = self.tail();
+        if tail == self.durable {
+            return Some(after);
+        }
+        self.waiting.push_back((tail, after));
+        None
+    }
+
+    /// The next append, when none is in flight and something is staged. It carries at most one idempotency key, so
+    /// that a taken one names its command.
+    pub(crate) fn next(&mut self, id: AppendId) -> Option<Append> {
+        if self.in_flight.is_some() || self.staged.is_empty() {
+            return None;
+        }
+        let mut append = Append::new(self.session, self.epoch, self.durable, id);
+        while let Some(batch) = self.staged.pop_front() {
+            if batch.key.is_some() && !append.keys.is_empty() {
+                self.staged.push_front(batch);
+                break;
+            }
+            append.events.extend(batch.events);
+            append.blobs.extend(batch.blobs);
+            append.keys.extend(batch.key);
+            append.summary = Some(batch.summary);
+        }
+        self.in_flight = Some(append.clone());
+        Some(append)
+    }
+
+    /// The append in flight, to send it once more.
+    pub(crate) fn again(&self) -> Option<Append> {
+        self.in_flight.clone()
+    }
+
+    /// Takes the store's answer; `None` is no answer.
+    pub(crate) fn settle(&mut self, outcome: Option<Outcome>) -> Settled {
+        let Some(append) = &self.in_flight else {
+            return Settled::Stale;
+        };
+        let lost = match outcome {
+            Some(Outcome::Committed { head, .. } | Outcome::Duplicate { head }) if head == append.head() => {
+                self.durable = head;
+                self.in_flight = None;
+                self.full = false;
+                return Settled::Durable(self.release());
+            }
+            Some(Outcome::Full) => {
+                self.full = true;
+                return Settled::Again;
+            }
+            Some(Outcome::Committed { .. } | Outcome::Duplicate { .. } | Outcome::Fenced { .. }) => Lost::Fenced,
+            Some(Outcome::KeyTaken { answer, same_body }) => Lost::KeyTaken { answer, same_body },
+            Some(Outcome::Failed(why)) => Lost::Refused(why),
+            Some(Outcome::Unknown) | None => Lost::Unknown,
+        };
+        Settled::Lost(lost)
+    }
+
+    fn release(&mut self) -> Vec<After> {
+        let ready = self.waiting.iter().take_while(|(seq, _)| *seq <= self.durable).count();
+        self.waiting.drain(..ready).map(|(_, after)| after).collect()
+    }
+
+    /// A call that was killed before it could start will not start.
+    pub(crate) fn forget_run(&mut self, call: ToolCallId) -> bool {
+        let before = self.waiting.len();
+        self.waiting.retain(|(_, after)| {
+            !matches!(after, After::Effect(Effect::RunTool { tool_call, .. }) if *tool_call == call)
+        });
+        self.waiting.len() < before
+    }
+
+    /// Gives up: the answers that waited, the oldest first.
+    pub(crate) fn give_up(&mut self) -> Vec<Asker> {
+        self.staged.clear();
+        self.in_flight = None;
+        let waiting = std::mem::take(&mut self.waiting);
+        let asker = |(_, after)| match after {
+            After::Reply(asker, _) => Some(asker),
+            After::Effect(_) => None,
+        };
+        waiting.into_iter().filter_map(asker).collect()
+    }
+
+    /// The last seq decided.
+    fn tail(&self) -> Seq {
+        let staged = self.staged.iter().rev().find_map(|batch| batch.events.last()).map(|event| event.seq);
+        staged.or_else(|| self.in_flight.as_ref().map(Append::head)).unwrap_or(self.durable)
+    }
+
+    /// Everything decided is durable and carried out.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.staged.is_empty() && self.in_flight.is_none() && self.waiting.is_empty()
+    }
+
+    /// Events without an acknowledgement.
+    pub(crate) fn unacknowledged(&self) -> usize {
+        let flying = self.in_flight.as_ref().map_or(0, |append| append.events.len());
+        flying + self.staged.iter().map(|batch| batch.events.len()).sum::<usize>()
+    }
+
+    /// The store has no space.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.full
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Rest: when a loop has nothing to do, it asks the supervisor to go cold.
+
+use crate::error::LoopError;
+use crate::shell::Shell;
+use agentd_actor_kit::{Alarm, SessionMsg, SupervisorMsg};
+use agentd_protocol::Timestamp;
+use agentd_turn::Input;
+use std::time::Duration;
+
+/// How far this loop is on its way to sleep.
+#[derive(Debug, Default)]
+pub(crate) struct Rest {
+    alarm: Option<Alarm>,
+    draining: bool,
+}
+
+impl Shell {
+    /// Nothing runs, nothing is decided and not durable, nothing is asked of anybody.
+    fn quiet(&self) -> bool {
+        self.agent.at_rest() && self.outbox.is_empty() && self.kids.is_empty() && self.follow.is_empty()
+    }
+
+    /// After each message: the way to sleep begins, begins anew, or ends.
+    pub(crate) fn settle_down(&mut self) {
+        self.rest.alarm = None;
+        if self.stop.is_some() || !self.quiet() {
+            return;
+        }
+        match self.grace() {
+            Some(Duration::ZERO) => self.ask_to_sleep(),
+            Some(grace) => self.rest.alarm = Some(Alarm::set(&self.me, grace, SessionMsg::Idle)),
+            None => {}
+        }
+    }
+
+    /// The supervisor, or the own alarm, wants to know whether this loop may go cold.
+    pub(crate) fn idle_asked(&self) {
+        if self.stop.is_none() && self.quiet() && self.grace().is_some() {
+            self.ask_to_sleep();
+        }
+    }
+
+    /// How long to stay; `None`: it goes on by itself soon.
+    fn grace(&self) -> Option<Duration> {
+        let timing = &self.services.timing;
+        let durable = self.agent.durable();
+        if durable.head == 0 || durable.closed.is_some() || self.rest.draining {
+            return Some(Duration::ZERO);
+        }
+        let now = self.services.clock.now();
+        let soon = u64::try_from(timing.soon.as_millis()).unwrap_or(u64::MAX);
+        match self.wake_at() {
+            Some(at) if at <= now.plus_ms(soon) => None,
+            Some(_) => Some(timing.parked),
+            None if durable.approvals.is_empty() => Some(timing.idle),
+            None => Some(timing.parked),
+        }
+    }
+
+    fn wake_at(&self) -> Option<Timestamp> {
+        self.agent.summary(self.services.clock.now()).wake_at
+    }
+
+    fn ask_to_sleep(&self) {
+        let idle = SupervisorMsg::Idle {
+            session: self.session,
+            who: self.me.get_id(),
+            handled: self.handled,
+            wake_at: self.wake_at(),
+        };
+        let _ = self.supervisor.cast(idle);
+    }
+
+    /// The daemon drains.
+    pub(crate) async fn drain(&mut self) -> Result<(), LoopError> {
+        self.rest.draining = true;
+        self.advance(Input::Drain).await
+    }
+}

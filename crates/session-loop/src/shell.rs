@@ -1,0 +1,238 @@
+//! The state of one loop, and the way of a decision through it.
+
+use crate::answer::Asked;
+use crate::error::LoopError;
+use crate::live::Live;
+use crate::load::Folded;
+use crate::outbox::{After, Asker, Batch, Outbox};
+use crate::request::Requests;
+use crate::rest::Rest;
+use crate::services::Services;
+use crate::timers::Timers;
+use agentd_actor_kit::{Alarm, Kids, SessionMsg, SupervisorMsg, Work};
+use agentd_policy::Judgement;
+use agentd_protocol::{CallId, Event, EventBody, SessionId, ToolCallId};
+use agentd_store::{Blob, EncodedEvent, IdempotencyKey};
+use agentd_tools::{FilesSeen, Prepared};
+use agentd_transcript::Transcript;
+use agentd_turn::{Agent, Effect, Input, Scene};
+use ractor::ActorRef;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// A loop that lives.
+#[derive(Debug)]
+pub struct Shell {
+    pub(crate) me: ActorRef<SessionMsg>,
+    pub(crate) supervisor: ActorRef<SupervisorMsg>,
+    pub(crate) services: Arc<Services>,
+    pub(crate) session: SessionId,
+    pub(crate) agent: Agent,
+    pub(crate) transcript: Transcript,
+    pub(crate) seen: Arc<FilesSeen>,
+    pub(crate) requests: Requests,
+    pub(crate) outbox: Outbox,
+    /// Inputs that came up while another was carried out.
+    pub(crate) follow: VecDeque<Task>,
+    pub(crate) kids: Kids<Work>,
+    pub(crate) model: Option<ModelRun>,
+    pub(crate) tools: BTreeMap<ToolCallId, ToolRun>,
+    /// Calls that are being judged, or are allowed and not yet started.
+    pub(crate) planned: BTreeMap<ToolCallId, Planned>,
+    pub(crate) runs: u32,
+    pub(crate) timers: Timers,
+    pub(crate) overdue: Option<Alarm>,
+    pub(crate) appends: u64,
+    pub(crate) live: Live,
+    pub(crate) rest: Rest,
+    /// Commands taken out of the mailbox.
+    pub(crate) handled: u64,
+    /// The loop must stop, and why.
+    pub(crate) stop: Option<&'static str>,
+}
+
+/// The attempt that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ModelRun {
+    pub(crate) call: CallId,
+    pub(crate) attempt: u32,
+    pub(crate) waits: bool,
+}
+
+/// A tool call that runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ToolRun {
+    pub(crate) attempt: u32,
+    pub(crate) waits: bool,
+}
+
+/// A call that was checked.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub(crate) prepared: Prepared,
+    /// Kept while the detail of a question is made.
+    pub(crate) judgement: Option<Judgement>,
+}
+
+/// An input with what belongs to it.
+#[derive(Debug)]
+pub(crate) struct Task {
+    input: Input,
+    blobs: Vec<Blob>,
+    asker: Option<(Asker, Asked, Option<IdempotencyKey>)>,
+}
+
+impl Task {
+    pub(crate) const fn of(input: Input) -> Self {
+        Self { input, blobs: Vec::new(), asker: None }
+    }
+
+    pub(crate) fn with_blobs(input: Input, blobs: Vec<Blob>) -> Self {
+        Self { blobs, ..Self::of(input) }
+    }
+
+    pub(crate) fn of_command(input: Input, asker: Asker, asked: Asked, key: Option<IdempotencyKey>) -> Self {
+        Self { asker: Some((asker, asked, key)), ..Self::of(input) }
+    }
+}
+
+impl Shell {
+    pub(crate) fn new(
+        me: ActorRef<SessionMsg>,
+        supervisor: ActorRef<SupervisorMsg>,
+        services: Arc<Services>,
+        folded: Folded,
+    ) -> Self {
+        let head = folded.agent.durable().head;
+        Self {
+            me,
+            supervisor,
+            services,
+            session: folded.session,
+            agent: folded.agent,
+            transcript: folded.transcript,
+            seen: Arc::new(folded.seen),
+            requests: Requests::new(folded.system),
+            outbox: Outbox::new(folded.session, folded.epoch, head),
+            follow: VecDeque::new(),
+            kids: Kids::default(),
+            model: None,
+            tools: BTreeMap::new(),
+            planned: BTreeMap::new(),
+            runs: 0,
+            timers: Timers::default(),
+            overdue: None,
+            appends: 0,
+            live: Live::default(),
+            rest: Rest::default(),
+            handled: 0,
+            stop: None,
+        }
+    }
+
+    /// Gives the core an input and carries out what follows from it.
+    pub(crate) async fn advance(&mut self, input: Input) -> Result<(), LoopError> {
+        self.run(Task::of(input)).await
+    }
+
+    /// The same, with blobs or an asker.
+    pub(crate) async fn run(&mut self, task: Task) -> Result<(), LoopError> {
+        self.follow.push_back(task);
+        self.run_followers().await
+    }
+
+    /// Works off the inputs that came up meanwhile.
+    pub(crate) async fn run_followers(&mut self) -> Result<(), LoopError> {
+        while let Some(task) = self.follow.pop_front() {
+            for effect in self.decide(task)? {
+                self.carry_out(effect).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// One decision: its events go into the outbox, and what may happen at once comes back.
+    fn decide(&mut self, task: Task) -> Result<Vec<Effect>, LoopError> {
+        let services = Arc::clone(&self.services);
+        let scene = Scene {
+            stamp: services.clock.stamp(),
+            models: &|name| services.models.facts(name),
+            input_tokens_estimate: self.transcript.estimate_tokens(),
+        };
+        let step = self.agent.step(task.input, scene);
+        let mut asker = task.asker;
+        let key = match (&mut asker, &step.reply) {
+            (Some((_, asked, key)), Some(Ok(reply))) => {
+                let name = self.agent.durable().settings.as_ref().map_or("", |settings| &settings.title);
+                key.take().map(|mut key| {
+                    asked.keep(&mut key, self.session, name, reply);
+                    key
+                })
+            }
+            _ => None,
+        };
+        if !step.events.is_empty() {
+            self.keep(&step.events, task.blobs, key)?;
+        }
+        let reply = asker.zip(step.reply).map(|((asker, ..), reply)| (asker, reply));
+        if let Some((asker, reply)) = reply {
+            match reply {
+                // Nothing was changed, so nothing has to be durable.
+                Err(fault) => asker.done.answer(Err(fault)),
+                Ok(reply) => self.reply_after(asker, reply),
+            }
+        }
+        Ok(step.effects.into_iter().filter_map(|effect| self.due(effect)).collect())
+    }
+
+    fn reply_after(&mut self, asker: Asker, reply: agentd_turn::Reply) {
+        if let Some(After::Reply(asker, reply)) = self.outbox.after(After::Reply(asker, Ok(reply))) {
+            asker.done.answer(reply);
+        }
+    }
+
+    /// What may be carried out now; the rest waits for the commit of its reason.
+    fn due(&mut self, effect: Effect) -> Option<Effect> {
+        let waits = matches!(effect, Effect::RunTool { .. } | Effect::AddRule { .. });
+        if !waits {
+            return Some(effect);
+        }
+        match self.outbox.after(After::Effect(effect)) {
+            Some(After::Effect(effect)) => Some(effect),
+            Some(After::Reply(..)) | None => None,
+        }
+    }
+
+    /// Takes events into everything that is folded from them, and into the outbox. Each is encoded once.
+    fn keep(&mut self, events: &[Event], blobs: Vec<Blob>, key: Option<IdempotencyKey>) -> Result<(), LoopError> {
+        let mut encoded = Vec::with_capacity(events.len());
+        for event in events {
+            encoded.push(EncodedEvent::encode(event).map_err(LoopError::Encode)?);
+            self.transcript.apply(event);
+            self.learn(event);
+        }
+        let summary = self.agent.summary(self.services.clock.now());
+        self.outbox.stage(Batch { events: encoded, blobs, key, summary });
+        self.live.touch();
+        Ok(())
+    }
+
+    fn learn(&mut self, event: &Event) {
+        if let EventBody::ToolFinished(finished) = &event.body {
+            Arc::make_mut(&mut self.seen).apply(finished.outcome.details.as_ref());
+            self.planned.remove(&finished.tool_call);
+        } else if let EventBody::TurnFinished(_) = &event.body {
+            self.planned.clear();
+        }
+    }
+
+    /// The session's working directory.
+    pub(crate) fn workdir(&self) -> String {
+        self.agent.durable().settings.as_ref().map(|settings| settings.workdir.clone()).unwrap_or_default()
+    }
+
+    /// The tools that the session offers.
+    pub(crate) fn offered(&self) -> &[String] {
+        self.agent.durable().settings.as_ref().map_or(&[], |settings| &settings.tools)
+    }
+}

@@ -1,0 +1,62 @@
+//! Who starts the kids of a loop.
+
+use agentd_actor_kit::{Handle, ModelMsg, SessionMsg, ToolMsg};
+use agentd_protocol::{CallId, Message, SessionId, ToolCallId};
+use agentd_provider::{ModelSpec, RequestBody};
+use agentd_tools::{FilesSeen, Prepared};
+use async_trait::async_trait;
+use ractor::{ActorCell, ActorRef, SpawnErr};
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// One attempt of a model call.
+#[derive(Debug)]
+pub struct ModelJob {
+    /// Who gets the news; also the kid's supervisor.
+    pub to: ActorRef<SessionMsg>,
+    /// Whose.
+    pub session: SessionId,
+    /// The call.
+    pub call: CallId,
+    /// The attempt.
+    pub attempt: u32,
+    /// Whom to ask.
+    pub spec: Arc<ModelSpec>,
+    /// Who admits it.
+    pub client: Handle<ModelMsg>,
+    /// What is sent.
+    pub body: RequestBody,
+    /// The conversation, for a model that is a script; empty for all others.
+    pub messages: Vec<Arc<Message>>,
+}
+
+/// One run of a tool call.
+#[derive(Debug)]
+pub struct ToolJob {
+    /// Who gets the news; also the kid's supervisor.
+    pub to: ActorRef<SessionMsg>,
+    /// Whose.
+    pub session: SessionId,
+    /// The call.
+    pub tool_call: ToolCallId,
+    /// Which run of it.
+    pub attempt: u32,
+    /// What.
+    pub prepared: Prepared,
+    /// The session's working directory.
+    pub workdir: PathBuf,
+    /// The files that the session knows.
+    pub seen: Arc<FilesSeen>,
+    /// Who admits it.
+    pub executor: Handle<ToolMsg>,
+}
+
+/// Starts kids, linked to the loop that asks.
+#[async_trait]
+pub trait Workers: Debug + Send + Sync {
+    /// Starts an attempt of a model call.
+    async fn model(&self, job: ModelJob) -> Result<ActorCell, SpawnErr>;
+    /// Starts a run of a tool call.
+    async fn tool(&self, job: ToolJob) -> Result<ActorCell, SpawnErr>;
+}
