@@ -1,5 +1,7 @@
 //! What the node decides for all its sessions; a session's own settings are in its log.
 
+use crate::intent::IntentMatcher;
+
 /// Settings of the core that may change with a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -19,6 +21,8 @@ pub struct Config {
     pub max_queue: usize,
     /// Bytes of partial text that are kept.
     pub max_partial_bytes: usize,
+    /// The compiled `intent_patterns`; construct it with `Default`, the rest is done when first needed.
+    pub intent: IntentMatcher,
 }
 
 impl Default for Config {
@@ -32,6 +36,7 @@ impl Default for Config {
             judge_timeout_ms: 10_000,
             max_queue: 16,
             max_partial_bytes: 262_144,
+            intent: IntentMatcher::default(),
         }
     }
 }

@@ -8,8 +8,8 @@ use agentd_protocol::{
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Decided approvals that are remembered, so that a late answer is told `conflict` and not `not found`.
-pub(crate) const REMEMBERED_APPROVALS: usize = 256;
+/// Decided approvals and joined inputs that are remembered, so that who comes late is told `conflict`, not `not found`.
+pub(crate) const REMEMBERED: usize = 256;
 
 /// Bytes of the last text of a turn that are kept for `turn.finished`.
 pub(crate) const MAX_TEXT_BYTES: usize = 65_536;
@@ -39,6 +39,8 @@ pub struct Durable {
     pub approvals: Vec<OpenApproval>,
     /// The last decided approvals.
     pub decided: VecDeque<ApprovalId>,
+    /// The last inputs that joined or were taken back.
+    pub gone: VecDeque<InputId>,
     /// Rules that a person granted for this session.
     pub grants: Vec<String>,
     /// Sums over all turns.
@@ -211,6 +213,7 @@ impl Durable {
             turn: None,
             approvals: Vec::new(),
             decided: VecDeque::new(),
+            gone: VecDeque::new(),
             grants: Vec::new(),
             totals: Totals::default(),
             last: None,

@@ -1,13 +1,19 @@
-//! Guards against going in circles.
+//! Guards against going in circles: the same call again and again, steps in which everything fails.
 
+use crate::words;
+use agentd_protocol::LoopLimits;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The message of an attempt that the stutter guard failed.
+pub(crate) const STUTTER: &str = "the answer repeats the same few characters over and over";
 
 /// What the guards count in a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Guards {
     /// Nudges since the last tool call.
     pub nudges: u32,
-    /// Steps in a row in which every call failed.
+    /// Steps in a row in which every call failed, since the model was last told.
     pub failing_steps: u32,
     /// The fingerprint of the last call's name and arguments.
     pub last_call: u64,
@@ -15,4 +21,162 @@ pub struct Guards {
     pub repeats: u32,
     /// How often it had been made when the model was told.
     pub told_at: Option<u32>,
+}
+
+impl Guards {
+    /// Counts a proposed call.
+    pub(crate) fn called(&mut self, name: &str, input: &Value) {
+        self.nudges = 0;
+        let print = fingerprint(name, input);
+        if self.repeats > 0 && self.last_call == print {
+            self.repeats = self.repeats.saturating_add(1);
+        } else {
+            self.last_call = print;
+            self.repeats = 1;
+            self.told_at = None;
+        }
+    }
+
+    /// The model was told of what is due.
+    pub(crate) fn told(&mut self, limits: &LoopLimits) {
+        if self.repeating(limits) {
+            self.told_at = Some(self.repeats);
+        }
+        if self.failing(limits) {
+            self.failing_steps = 0;
+        }
+    }
+
+    /// The model was told, and made the same call once more.
+    pub(crate) fn looping(&self) -> bool {
+        self.told_at.is_some_and(|told| self.repeats > told)
+    }
+
+    /// Whether one of these calls would be the one too many.
+    pub(crate) fn would_loop<'a>(&self, calls: impl IntoIterator<Item = (&'a str, &'a Value)>) -> bool {
+        let mut ahead = self.clone();
+        calls.into_iter().any(|(name, input)| {
+            ahead.called(name, input);
+            ahead.looping()
+        })
+    }
+
+    /// What the model is to be told before its next call.
+    pub(crate) fn note(&self, limits: &LoopLimits) -> Option<String> {
+        let repeating = self.repeating(limits).then(|| words::repeating(self.repeats));
+        let failing = self.failing(limits).then(|| words::failing(self.failing_steps));
+        match (repeating, failing) {
+            (Some(one), Some(other)) => Some(format!("{one}\n{other}")),
+            (one, other) => one.or(other),
+        }
+    }
+
+    fn repeating(&self, limits: &LoopLimits) -> bool {
+        limits.repeated_calls > 0 && self.repeats >= limits.repeated_calls && self.told_at.is_none()
+    }
+
+    fn failing(&self, limits: &LoopLimits) -> bool {
+        limits.failing_steps > 0 && self.failing_steps >= limits.failing_steps
+    }
+}
+
+/// A number that is equal for equal calls, whatever the order of their arguments. Stable across versions, because
+/// it is part of snapshots.
+fn fingerprint(name: &str, input: &Value) -> u64 {
+    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    hash.bytes(name.to_ascii_lowercase().as_bytes());
+    hash.value(input);
+    hash.0
+}
+
+struct Fnv(u64);
+
+impl Fnv {
+    fn bytes(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        // A separator that no UTF-8 text contains keeps "ab","c" apart from "a","bc".
+        self.0 = (self.0 ^ 0xff).wrapping_mul(0x0100_0000_01b3);
+    }
+
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => self.bytes(value.to_string().as_bytes()),
+            Value::String(text) => {
+                self.bytes(b"\"");
+                self.bytes(text.as_bytes());
+            }
+            Value::Array(items) => {
+                self.bytes(b"[");
+                items.iter().for_each(|item| self.value(item));
+                self.bytes(b"]");
+            }
+            Value::Object(fields) => {
+                let mut fields: Vec<_> = fields.iter().collect();
+                fields.sort_by_key(|(name, _)| *name);
+                self.bytes(b"{");
+                for (name, field) in fields {
+                    self.bytes(name.as_bytes());
+                    self.value(field);
+                }
+                self.bytes(b"}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_order_of_arguments_does_not_make_another_call() {
+        assert_eq!(
+            fingerprint("Bash", &json!({"a": 1, "b": {"c": 2, "d": [3]}})),
+            fingerprint("bash", &json!({"b": {"d": [3], "c": 2}, "a": 1}))
+        );
+        assert_ne!(
+            fingerprint("Bash", &json!({"a": "1"})),
+            fingerprint("Bash", &json!({"a": 1}))
+        );
+        assert_ne!(
+            fingerprint("Bash", &json!(["ab", "c"])),
+            fingerprint("Bash", &json!(["a", "bc"]))
+        );
+    }
+
+    #[test]
+    fn another_call_in_between_starts_the_count_again() {
+        let limits = LoopLimits::default();
+        let mut guards = Guards::default();
+        for name in ["Ls", "Ls", "Grep", "Ls", "Ls"] {
+            guards.called(name, &json!({}));
+        }
+        assert_eq!((guards.repeats, guards.note(&limits)), (2, None));
+        guards.called("Ls", &json!({}));
+        assert_eq!(guards.note(&limits), Some(words::repeating(3)));
+        guards.told(&limits);
+        assert!(guards.note(&limits).is_none() && !guards.looping());
+        assert!(guards.would_loop([("Ls", &json!({}))]));
+        assert!(!guards.would_loop([("Grep", &json!({})), ("Ls", &json!({}))]));
+    }
+
+    #[test]
+    fn zero_switches_the_counting_guards_off() {
+        let limits = LoopLimits {
+            repeated_calls: 0,
+            failing_steps: 0,
+            ..LoopLimits::default()
+        };
+        let mut guards = Guards {
+            failing_steps: 9,
+            ..Guards::default()
+        };
+        for _ in 0..9 {
+            guards.called("Ls", &json!({}));
+        }
+        assert_eq!(guards.note(&limits), None);
+    }
 }

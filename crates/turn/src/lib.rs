@@ -5,13 +5,37 @@
 //! Flow: `Agent::step(Input, Scene)` -> `decide` -> events, each applied -> `Step { events, effects, reply }`.
 
 mod agent;
+mod apply;
+mod apply_call;
+mod apply_turn;
+mod approvals;
+mod attempts;
+mod calls;
+mod command;
 mod config;
+mod decide;
+mod draft;
 mod durable;
 mod effect;
+mod ending;
 mod error;
 mod guards;
+mod inbox;
 mod input;
+mod intent;
+mod judging;
+mod limits;
 mod open_call;
+mod recover;
+mod status;
+mod steps;
+mod stutter;
+mod timers;
+mod volatile;
+mod words;
+
+#[cfg(test)]
+mod tests;
 
 pub use agent::Agent;
 pub use config::Config;
@@ -22,4 +46,6 @@ pub use guards::Guards;
 pub use input::{
     CallPlan, Command, Input, Judged, ModelAnswer, ModelFacts, ModelFailure, NewInput, Scene, TimerKey,
 };
+pub use intent::IntentMatcher;
 pub use open_call::{OpenCall, Stage, Started};
+pub use stutter::stutters;

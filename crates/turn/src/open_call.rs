@@ -61,4 +61,10 @@ impl OpenCall {
     pub const fn is_open(&self) -> bool {
         !matches!(self.stage, Stage::Closed(_))
     }
+
+    /// Whether it was started and has no result.
+    #[must_use]
+    pub const fn is_running(&self) -> bool {
+        matches!(self.stage, Stage::Running(_))
+    }
 }

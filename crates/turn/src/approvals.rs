@@ -1,0 +1,158 @@
+//! Questions to people: asked, answered once, expired, withdrawn, or denied because nobody is there.
+
+use crate::draft::Draft;
+use crate::effect::{Effect, Reply};
+use crate::input::{CallPlan, TimerKey};
+use crate::{limits, timers};
+use agentd_protocol::{
+    ApprovalAsked, ApprovalDecided, ApprovalId, ApprovalKind, Decision, Fault, OpenApproval, Scope,
+    Timestamp, ToolCallId,
+};
+
+/// How long to wait before the deciders are counted again.
+const RECOUNT_MS: u64 = 5_000;
+
+/// A person's answer to an approval.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) approval: ApprovalId,
+    pub(crate) decision: Decision,
+    pub(crate) scope: Scope,
+    pub(crate) answer: Option<String>,
+    pub(crate) message: Option<String>,
+}
+
+/// Asks about a call.
+pub(crate) fn ask(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, plan: &CallPlan) {
+    let timeout = draft.durable().limits().ask_timeout_ms;
+    let asked = ApprovalAsked {
+        approval: draft.stamp().approval(),
+        kind: ApprovalKind::Tool,
+        tool_call: Some(tool_call),
+        title: plan.title.clone(),
+        detail: plan.detail.clone(),
+        choices: Vec::new(),
+        scopes: plan.scopes.clone(),
+        expires_at: expiry(draft.now(), timeout),
+        grant: plan.grant.clone(),
+    };
+    draft.emit(asked);
+}
+
+/// When a question that is asked now expires.
+pub(crate) fn expiry(now: Timestamp, timeout_ms: Option<u64>) -> Option<Timestamp> {
+    timeout_ms.map(|ms| now.plus_ms(ms))
+}
+
+/// Somebody answers. The first valid answer wins.
+pub(crate) fn decide(draft: &mut Draft<'_, '_>, answer: Answer) -> Result<Reply, Fault> {
+    let id = answer.approval;
+    let Some(open) = draft.durable().approval(id) else {
+        return Err(if draft.durable().decided.contains(&id) {
+            Fault::conflict(
+                "approval_decided",
+                format!("approval {} was decided before", id.short()),
+            )
+        } else {
+            Fault::not_found(
+                "unknown_approval",
+                format!("this session has no approval {}", id.short()),
+            )
+        });
+    };
+    check(open, &answer)?;
+    let always = match (&open.grant, answer.decision, answer.scope) {
+        (Some(grant), Decision::Allow, Scope::Always) => {
+            Some(format!("allow {}", grant.trim_start_matches("allow ")))
+        }
+        _ => None,
+    };
+    let scope = if answer.decision == Decision::Allow {
+        answer.scope
+    } else {
+        Scope::Once
+    };
+    draft.emit_by_caller(ApprovalDecided {
+        approval: id,
+        decision: answer.decision,
+        answer: answer.answer,
+        scope,
+        message: answer.message,
+    });
+    if let Some(rule) = always {
+        let by = draft.caller();
+        draft.effect(Effect::AddRule {
+            rule,
+            approval: id,
+            by,
+        });
+    }
+    Ok(Reply::Done { seq: 0 })
+}
+
+/// Whether the answer fits the question.
+fn check(open: &OpenApproval, answer: &Answer) -> Result<(), Fault> {
+    let fits = match (open.kind, answer.decision) {
+        (_, Decision::Expired | Decision::Withdrawn) => false,
+        (_, Decision::Deny) => true,
+        (ApprovalKind::Tool | ApprovalKind::Plan | ApprovalKind::Limit, Decision::Allow) => true,
+        (ApprovalKind::Tool | ApprovalKind::Plan, Decision::Answer)
+        | (ApprovalKind::Question, Decision::Allow) => false,
+        (ApprovalKind::Question, Decision::Answer) => answer.answer.is_some(),
+        (ApprovalKind::Limit, Decision::Answer) => {
+            matches!(answer.answer.as_deref(), Some(limits::GO_ON | limits::STOP))
+        }
+    };
+    if !fits {
+        let hint = match open.kind {
+            ApprovalKind::Tool | ApprovalKind::Plan => "allow or deny it",
+            ApprovalKind::Question => "give an answer, or deny it",
+            ApprovalKind::Limit => "answer `continue` or `stop`",
+        };
+        return Err(Fault::invalid("wrong_decision", "the decision does not fit the approval").hint(hint));
+    }
+    let offered =
+        answer.scope == Scope::Once || (open.scopes.contains(&answer.scope) && open.grant.is_some());
+    if answer.decision == Decision::Allow && !offered {
+        return Err(
+            Fault::invalid("scope_not_offered", "this approval cannot be given that far")
+                .hint("use scope `once`"),
+        );
+    }
+    Ok(())
+}
+
+/// Time ran out.
+pub(crate) fn expire(draft: &mut Draft<'_, '_>, approval: ApprovalId) {
+    close(draft, approval, Decision::Expired, None);
+}
+
+/// The deciders were counted.
+pub(crate) fn counted(draft: &mut Draft<'_, '_>, approval: ApprovalId, count: u32) {
+    if !draft.volatile().counting.remove(&approval) || draft.durable().approval(approval).is_none() {
+        return;
+    }
+    if count == 0 {
+        let why = "nobody is attached who may decide".to_owned();
+        close(draft, approval, Decision::Deny, Some(why));
+    } else if !draft.seen().draining {
+        timers::set(draft, TimerKey::Unattended(approval), RECOUNT_MS);
+    }
+}
+
+/// The turn ends: nobody needs to answer any more.
+pub(crate) fn withdraw(draft: &mut Draft<'_, '_>, approval: ApprovalId) {
+    close(draft, approval, Decision::Withdrawn, None);
+}
+
+fn close(draft: &mut Draft<'_, '_>, approval: ApprovalId, decision: Decision, message: Option<String>) {
+    if draft.durable().approval(approval).is_some() {
+        draft.emit(ApprovalDecided {
+            approval,
+            decision,
+            answer: None,
+            scope: Scope::Once,
+            message,
+        });
+    }
+}

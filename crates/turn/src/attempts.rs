@@ -1,0 +1,274 @@
+//! One logical model call and its attempts: start, text, answer, failure, back-off, new attempt.
+
+use crate::draft::Draft;
+use crate::durable::{Attempt, Phase};
+use crate::effect::Effect;
+use crate::guards::STUTTER;
+use crate::input::{ModelAnswer, ModelFailure};
+use crate::stutter::{Stutter, stutters};
+use crate::volatile::{Answer, Live};
+use crate::{ending, inbox, judging, limits, words};
+use agentd_protocol::{
+    Block, CallId, EndReason, FailureClass, ModelFailed, ModelFinished, ModelStarted, StopReason, Timestamp,
+    WarningRaised,
+};
+use std::collections::BTreeMap;
+
+/// Starts an attempt: the first of a new call, or the next of `last`'s. False: it runs, there is nothing more to do.
+pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off: bool) -> bool {
+    let name = draft.durable().model().to_owned();
+    let facts = match (draft.scene.models)(&name) {
+        Ok(facts) => facts,
+        Err(error) => {
+            ending::finish(draft, EndReason::InitializationFailed, Some(error));
+            return true;
+        }
+    };
+    let steps = draft.turn().map_or(0, |turn| turn.steps);
+    let (call, attempt, step) = match last {
+        Some(last) => (last.call, last.attempt.saturating_add(1), last.step),
+        None => (draft.stamp().call(), 1, steps.saturating_add(1)),
+    };
+    let started = ModelStarted {
+        call,
+        attempt,
+        step,
+        max_steps: limits::max_steps(draft.durable()),
+        inputs: inbox::joins_next(draft.durable()).collect(),
+        provider: facts.provider,
+        model: facts.model,
+        credential: facts.credential,
+        input_tokens_estimate: draft.scene.input_tokens_estimate,
+        tools_off,
+    };
+    draft.emit(started);
+    let volatile = draft.volatile();
+    volatile.backoff_over = false;
+    volatile.live = Some(Live {
+        call,
+        attempt,
+        partial: String::new(),
+        stutter: Stutter::default(),
+    });
+    draft.effect(Effect::StartModel {
+        call,
+        attempt,
+        model: name,
+        tools_off,
+    });
+    false
+}
+
+/// Starts the next attempt when its back-off is over.
+pub(crate) fn retry_when_due(draft: &mut Draft<'_, '_>) -> bool {
+    let due = match draft.turn().map(|turn| &turn.phase) {
+        Some(Phase::BackingOff { retry_at, last, .. }) if !draft.held() => {
+            (draft.seen().backoff_over || *retry_at <= draft.now()).then(|| last.clone())
+        }
+        _ => None,
+    };
+    due.is_some_and(|last| {
+        let tools_off = last.tools_off;
+        launch(draft, Some(last), tools_off)
+    })
+}
+
+/// Keeps the text of a streaming attempt and watches it.
+pub(crate) fn text(draft: &mut Draft<'_, '_>, id: (CallId, u32), text: &str) {
+    let guarded = draft.durable().limits().stutter_guard;
+    let room = draft.config().max_partial_bytes;
+    let Some(live) = live(draft, id) else { return };
+    let left = room.saturating_sub(live.partial.len());
+    live.partial
+        .push_str(text.get(..text.floor_char_boundary(left)).unwrap_or_default());
+    if guarded && live.stutter.feed(text) {
+        draft.effect(Effect::KillModel {
+            call: id.0,
+            attempt: id.1,
+        });
+        stumble(draft, id);
+    }
+}
+
+/// The attempt answered. With tool calls nothing is written down until they are judged.
+pub(crate) fn answered(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut answer: ModelAnswer) {
+    if live(draft, id).is_none() {
+        return;
+    }
+    if draft.durable().limits().stutter_guard && answer.content.iter().any(is_stutter) {
+        return stumble(draft, id);
+    }
+    draft.volatile().live = None;
+    for block in &mut answer.content {
+        if let Block::ToolUse { id, .. } = block {
+            *id = draft.stamp().tool_call().to_string();
+        }
+    }
+    let why_not = unrunnable(draft, &answer);
+    let asks = answer
+        .content
+        .iter()
+        .any(|block| matches!(block, Block::ToolUse { .. }));
+    let answer = Answer {
+        call: id.0,
+        attempt: id.1,
+        answer,
+        rulings: BTreeMap::new(),
+    };
+    match (asks, why_not) {
+        (false, _) => record(draft, answer),
+        (true, None) => judging::begin(draft, answer),
+        (true, Some(text)) => {
+            record(draft, answer);
+            ending::close_calls(draft, text);
+        }
+    }
+}
+
+/// Writes down an answer.
+pub(crate) fn record(draft: &mut Draft<'_, '_>, answered: Answer) {
+    let Answer {
+        call,
+        attempt,
+        answer,
+        ..
+    } = answered;
+    let stop_reason = answer.stop_reason;
+    draft.emit(ModelFinished {
+        call,
+        attempt,
+        content: answer.content,
+        stop_reason,
+        usage: answer.usage,
+        cost_usd: answer.cost_usd,
+        latency: answer.latency,
+    });
+    if stop_reason == StopReason::Other {
+        draft.emit(WarningRaised {
+            code: "unknown_stop_reason".to_owned(),
+            message: "the model stopped for a reason that this version does not know; taken as the end of its answer"
+                .to_owned(),
+        });
+    }
+}
+
+/// The attempt failed: another one later, or the end of the call.
+pub(crate) fn failed(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut failure: ModelFailure) {
+    if failure.class == FailureClass::Cancelled {
+        // Only we cancel, and then nobody listens any more: a kill that we did not order is our bug.
+        failure.class = FailureClass::Internal;
+    }
+    let Some(current) = live(draft, id).is_some().then(|| current(draft)).flatten() else {
+        return;
+    };
+    let retry_at = retry_at(draft, &current, &failure);
+    draft.volatile().live = None;
+    draft.emit(ModelFailed {
+        call: id.0,
+        attempt: id.1,
+        class: failure.class,
+        message: failure.message,
+        status: failure.status,
+        retry_at,
+        partial: None,
+    });
+}
+
+/// A failure that is ours and not the provider's; worth one more attempt.
+pub(crate) const fn is_our_bug(class: FailureClass) -> bool {
+    matches!(class, FailureClass::Internal)
+}
+
+fn live<'a>(draft: &'a mut Draft<'_, '_>, (call, attempt): (CallId, u32)) -> Option<&'a mut Live> {
+    let live = draft.volatile().live.as_mut()?;
+    (live.call == call && live.attempt == attempt).then_some(live)
+}
+
+fn current(draft: &Draft<'_, '_>) -> Option<Attempt> {
+    match &draft.turn()?.phase {
+        Phase::Streaming(current) => Some(current.clone()),
+        Phase::Ready
+        | Phase::BackingOff { .. }
+        | Phase::GaveUp { .. }
+        | Phase::Calling { .. }
+        | Phase::Answered { .. }
+        | Phase::AtLimit(_) => None,
+    }
+}
+
+fn is_stutter(block: &Block) -> bool {
+    matches!(block, Block::Text { text } if stutters(text))
+}
+
+/// Why the calls of an answer must not run.
+fn unrunnable(draft: &Draft<'_, '_>, answer: &ModelAnswer) -> Option<&'static str> {
+    let turn = draft.turn()?;
+    match answer.stop_reason {
+        StopReason::MaxTokens | StopReason::ContextWindow => return Some(words::CUT_OFF),
+        StopReason::Refusal | StopReason::ContentFilter => return Some(words::REFUSED),
+        StopReason::EndTurn
+        | StopReason::ToolUse
+        | StopReason::StopSequence
+        | StopReason::PauseTurn
+        | StopReason::Other => {}
+    }
+    if turn.summarizing {
+        return Some(words::TOOLS_OFF);
+    }
+    let calls = answer.content.iter().filter_map(|block| match block {
+        Block::ToolUse { name, input, .. } => Some((name.as_str(), input)),
+        _ => None,
+    });
+    turn.guards.would_loop(calls).then_some(words::REPEATED)
+}
+
+/// The stutter guard fails the attempt; once it is tried again.
+fn stumble(draft: &mut Draft<'_, '_>, (call, attempt): (CallId, u32)) {
+    let Some(current) = current(draft) else { return };
+    let retry_at = (current.stutters == 0).then(|| {
+        let wait = own_backoff_ms(draft, current.failures);
+        draft.now().plus_ms(wait)
+    });
+    draft.volatile().live = None;
+    draft.emit(ModelFailed {
+        call,
+        attempt,
+        class: FailureClass::Transient,
+        message: STUTTER.to_owned(),
+        status: None,
+        retry_at,
+        partial: None,
+    });
+}
+
+fn retry_at(draft: &mut Draft<'_, '_>, current: &Attempt, failure: &ModelFailure) -> Option<Timestamp> {
+    let helps = match failure.class {
+        FailureClass::RateLimited | FailureClass::Overloaded | FailureClass::Transient => true,
+        FailureClass::Internal | FailureClass::Cancelled => current.internal == 0,
+        FailureClass::QuotaExhausted
+        | FailureClass::Auth
+        | FailureClass::ContextOverflow
+        | FailureClass::ContentFilter
+        | FailureClass::InvalidRequest => false,
+    };
+    if !helps || current.failures >= draft.config().max_retries {
+        return None;
+    }
+    let asked = failure.retry_after_ms.unwrap_or_default();
+    if asked > draft.config().max_retry_after_ms {
+        return None;
+    }
+    let wait = own_backoff_ms(draft, current.failures).max(asked);
+    Some(draft.now().plus_ms(wait))
+}
+
+/// base * 2^failures, capped, and up to a quarter more or less so that sessions do not come back in step.
+fn own_backoff_ms(draft: &mut Draft<'_, '_>, failures: u32) -> u64 {
+    let (base, cap) = (draft.config().base_ms, draft.config().cap_ms);
+    let plain = base
+        .saturating_mul(1_u64.checked_shl(failures).unwrap_or(u64::MAX))
+        .min(cap);
+    let spread = plain / 4;
+    let jitter = draft.stamp().next_u64() % spread.saturating_mul(2).saturating_add(1);
+    plain.saturating_sub(spread).saturating_add(jitter).min(cap)
+}

@@ -1,0 +1,144 @@
+//! Commands of principals: each is checked, answered, and leaves its facts.
+
+use crate::draft::Draft;
+use crate::effect::Reply;
+use crate::input::{Command, NewInput};
+use crate::{approvals, ending, inbox};
+use agentd_protocol::{
+    Delivery, Fault, Principal, SessionCreated, SessionPaused, SessionResumed, SessionUpdated, TurnId,
+};
+
+const DONE: Reply = Reply::Done { seq: 0 };
+
+/// Carries a command out, and answers it.
+pub(crate) fn obey(draft: &mut Draft<'_, '_>, command: Command, by: Principal) {
+    draft.called_by(by);
+    let reply = match accessible(draft, &command) {
+        Ok(()) => carry_out(draft, command),
+        Err(fault) => Err(fault),
+    };
+    draft.reply(reply);
+}
+
+fn accessible(draft: &Draft<'_, '_>, command: &Command) -> Result<(), Fault> {
+    let durable = draft.durable();
+    match (
+        matches!(command, Command::Create { .. }),
+        durable.settings.is_some(),
+    ) {
+        (true, true) => return Err(Fault::conflict("session_exists", "the session exists already")),
+        (false, false) => {
+            return Err(Fault::not_found(
+                "unknown_session",
+                "the session was not created yet",
+            ));
+        }
+        (true, false) | (false, true) => {}
+    }
+    match &durable.closed {
+        Some(closed) => Err(Fault::conflict(
+            "session_closed",
+            format!("the session is closed: {}", closed.reason),
+        )),
+        None => Ok(()),
+    }
+}
+
+fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault> {
+    match command {
+        Command::Create { created, first } => create(draft, *created, first),
+        Command::Send(new) => inbox::send(draft, new),
+        Command::CancelInput(input) => inbox::cancel(draft, input),
+        Command::CancelTurn { expect, reason } => cancel_turn(draft, expect, reason),
+        Command::Decide {
+            approval,
+            decision,
+            scope,
+            answer,
+            message,
+        } => approvals::decide(
+            draft,
+            approvals::Answer {
+                approval,
+                decision,
+                scope,
+                answer,
+                message,
+            },
+        ),
+        Command::Pause { reason } => {
+            if draft.durable().paused.is_none() {
+                draft.emit_by_caller(SessionPaused { reason });
+            }
+            Ok(DONE)
+        }
+        Command::Resume { reason } => {
+            if draft.durable().paused.is_some() {
+                draft.emit_by_caller(SessionResumed { reason });
+            }
+            Ok(DONE)
+        }
+        Command::Close { reason, force } => inbox::close(draft, reason, force),
+        Command::Update {
+            title,
+            model,
+            mode,
+            labels,
+            budget,
+        } => update(
+            draft,
+            SessionUpdated {
+                title,
+                model,
+                mode,
+                labels,
+                budget,
+            },
+        ),
+    }
+}
+
+fn create(
+    draft: &mut Draft<'_, '_>,
+    created: SessionCreated,
+    first: Option<NewInput>,
+) -> Result<Reply, Fault> {
+    first.as_ref().map_or(Ok(()), inbox::check)?;
+    draft.emit_by_caller(created);
+    let input = first.map(|first| inbox::accept(draft, first, Delivery::Start).0);
+    Ok(Reply::Created { input, seq: 0 })
+}
+
+fn cancel_turn(
+    draft: &mut Draft<'_, '_>,
+    expect: Option<TurnId>,
+    reason: Option<String>,
+) -> Result<Reply, Fault> {
+    let Some(running) = draft.turn().map(|turn| turn.id) else {
+        return Err(Fault::conflict("no_turn", "no turn runs in this session"));
+    };
+    if expect.is_some_and(|expected| expected != running) {
+        let message = format!("another turn runs by now: {}", running.short());
+        return Err(Fault::conflict("other_turn", message));
+    }
+    ending::cancel(draft, reason);
+    Ok(DONE)
+}
+
+fn update(draft: &mut Draft<'_, '_>, updated: SessionUpdated) -> Result<Reply, Fault> {
+    let SessionUpdated {
+        title,
+        model,
+        mode,
+        labels,
+        budget,
+    } = &updated;
+    if title.is_none() && model.is_none() && mode.is_none() && labels.is_none() && budget.is_none() {
+        return Err(Fault::invalid("nothing_to_change", "the update names no setting"));
+    }
+    if let Some(Err(error)) = model.as_deref().map(draft.scene.models) {
+        return Err(Fault::invalid("unusable_model", error.message));
+    }
+    draft.emit_by_caller(updated);
+    Ok(DONE)
+}

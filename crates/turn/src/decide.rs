@@ -1,0 +1,49 @@
+//! The turn loop: what each input means, and then how far the turn goes on by itself.
+
+use crate::draft::Draft;
+use crate::durable::Phase;
+use crate::input::Input;
+use crate::{approvals, attempts, calls, command, ending, inbox, judging, recover, steps, timers};
+
+/// Decides what follows from an input.
+pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
+    match input {
+        Input::Command { command, by } => command::obey(draft, command, by),
+        Input::ModelText { call, attempt, text } => attempts::text(draft, (call, attempt), &text),
+        Input::ModelAnswered {
+            call,
+            attempt,
+            answer,
+        } => attempts::answered(draft, (call, attempt), answer),
+        Input::ModelFailed {
+            call,
+            attempt,
+            failure,
+        } => attempts::failed(draft, (call, attempt), failure),
+        Input::Judged { tool_call, judged } => judging::judged(draft, tool_call, judged),
+        Input::ToolEnded { tool_call, outcome } => calls::ended(draft, tool_call, outcome),
+        Input::Deciders { approval, count } => approvals::counted(draft, approval, count),
+        Input::Timer { key, generation } => timers::fired(draft, key, generation),
+        Input::Recover => recover::recover(draft),
+        Input::Drain => draft.volatile().draining = true,
+    }
+    go_on(draft);
+    timers::reconcile(draft);
+}
+
+/// Takes the turn as far as it goes without another input. Each function says whether there may be more to do.
+fn go_on(draft: &mut Draft<'_, '_>) {
+    loop {
+        let more = match draft.turn().map(|turn| &turn.phase) {
+            None => inbox::begin_turn(draft),
+            Some(Phase::Ready | Phase::Answered { .. }) => steps::next(draft),
+            Some(Phase::BackingOff { .. }) => attempts::retry_when_due(draft),
+            Some(Phase::Calling { .. }) => calls::advance(draft),
+            Some(Phase::GaveUp { .. }) => ending::give_up(draft),
+            Some(Phase::Streaming(_) | Phase::AtLimit(_)) => false,
+        };
+        if !more {
+            return;
+        }
+    }
+}

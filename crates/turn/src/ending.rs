@@ -1,0 +1,190 @@
+//! How turns end: by themselves, because the model gave up, or because somebody cancelled them.
+
+use crate::draft::Draft;
+use crate::durable::Phase;
+use crate::effect::Effect;
+use crate::guards::STUTTER;
+use crate::open_call::Stage;
+use crate::{approvals, attempts, judging, limits, words};
+use agentd_protocol::{
+    ApprovalId, EndReason, FailureClass, ModelFailed, ToolFinished, ToolOutcome, ToolStatus, TurnError,
+    TurnFinished,
+};
+
+/// Ends a turn that has nothing open.
+pub(crate) fn finish(draft: &mut Draft<'_, '_>, reason: EndReason, error: Option<TurnError>) {
+    if let Some(finished) = finished(draft, reason, error) {
+        draft.emit(finished);
+        draft.volatile().forget_turn();
+    }
+}
+
+/// Ends a turn in whatever phase: everything that runs is killed, everything that is open gets its end.
+pub(crate) fn cancel(draft: &mut Draft<'_, '_>, reason: Option<String>) {
+    stop_model(draft);
+    close_calls(draft, words::CANCELLED);
+    let open: Vec<ApprovalId> = draft
+        .durable()
+        .approvals
+        .iter()
+        .map(|open| open.approval)
+        .collect();
+    for approval in open {
+        approvals::withdraw(draft, approval);
+    }
+    let error = reason.map(|reason| limits::error("cancelled", reason));
+    if let Some(finished) = finished(draft, EndReason::Cancelled, error) {
+        draft.emit_by_caller(finished);
+        draft.volatile().forget_turn();
+    }
+}
+
+/// Ends the turn after a model call that failed for good. True: there may be more to do.
+pub(crate) fn give_up(draft: &mut Draft<'_, '_>) -> bool {
+    let Some(Phase::GaveUp { class, message }) = draft.turn().map(|turn| turn.phase.clone()) else {
+        return false;
+    };
+    let (reason, error) = if message == STUTTER {
+        (EndReason::LoopDetected, limits::error("loop_detected", message))
+    } else {
+        (
+            reason_of(class),
+            limits::error(class_name(class), explained(class, &message)),
+        )
+    };
+    finish(
+        draft,
+        reason,
+        Some(error).filter(|_| reason != EndReason::Cancelled),
+    );
+    true
+}
+
+/// Gives every open call its one result, so that no request ever carries an unanswered one (I3).
+pub(crate) fn close_calls(draft: &mut Draft<'_, '_>, why: &str) {
+    judging::propose_all(draft);
+    let open: Vec<_> = draft
+        .durable()
+        .open_calls()
+        .map(|call| (call.id, call.stage.clone()))
+        .collect();
+    for (tool_call, stage) in open {
+        let (status, text) = match stage {
+            Stage::Denied(text) => (ToolStatus::Denied, text),
+            Stage::Running(_) => {
+                if draft.volatile().running.remove(&tool_call) {
+                    draft.effect(Effect::KillTool { tool_call });
+                }
+                (ToolStatus::Interrupted, format!("{why} {}", words::WAS_RUNNING))
+            }
+            Stage::Asking(approval) => {
+                approvals::withdraw(draft, approval);
+                (ToolStatus::Interrupted, why.to_owned())
+            }
+            Stage::Named | Stage::Proposed | Stage::ToAsk | Stage::Allowed | Stage::Closed(_) => {
+                (ToolStatus::Interrupted, why.to_owned())
+            }
+        };
+        draft.emit(ToolFinished {
+            tool_call,
+            outcome: ToolOutcome::text(status, text),
+        });
+    }
+    draft.volatile().pending.clear();
+}
+
+fn finished(draft: &Draft<'_, '_>, reason: EndReason, error: Option<TurnError>) -> Option<TurnFinished> {
+    draft.turn().map(|turn| TurnFinished {
+        reason,
+        text: turn.text.clone(),
+        steps: turn.steps,
+        tool_calls: turn.tool_calls,
+        usage: turn.usage,
+        cost_usd: turn.cost_usd,
+        error,
+    })
+}
+
+/// Ends a streaming attempt. An answer that waits for its verdicts came in time: it is kept, with what it cost.
+fn stop_model(draft: &mut Draft<'_, '_>) {
+    if let Some(answer) = draft.volatile().answer.take() {
+        return attempts::record(draft, answer);
+    }
+    let live = draft.volatile().live.take();
+    let Some(Phase::Streaming(current)) = draft.turn().map(|turn| &turn.phase) else {
+        return;
+    };
+    let (call, attempt) = (current.call, current.attempt);
+    if live.is_some() {
+        draft.effect(Effect::KillModel { call, attempt });
+    }
+    draft.emit(ModelFailed {
+        call,
+        attempt,
+        class: FailureClass::Cancelled,
+        message: "the turn was cancelled".to_owned(),
+        status: None,
+        retry_at: None,
+        partial: live
+            .map(|live| live.partial)
+            .filter(|partial| !partial.is_empty()),
+    });
+}
+
+const fn reason_of(class: FailureClass) -> EndReason {
+    match class {
+        FailureClass::ContextOverflow => EndReason::ContextOverflow,
+        FailureClass::ContentFilter => EndReason::Refused,
+        FailureClass::Cancelled => EndReason::Cancelled,
+        FailureClass::RateLimited
+        | FailureClass::Overloaded
+        | FailureClass::Transient
+        | FailureClass::QuotaExhausted
+        | FailureClass::Auth
+        | FailureClass::InvalidRequest
+        | FailureClass::Internal => EndReason::ModelError,
+    }
+}
+
+const fn class_name(class: FailureClass) -> &'static str {
+    match class {
+        FailureClass::RateLimited => "rate_limited",
+        FailureClass::Overloaded => "overloaded",
+        FailureClass::Transient => "transient",
+        FailureClass::QuotaExhausted => "quota_exhausted",
+        FailureClass::Auth => "auth",
+        FailureClass::ContextOverflow => "context_overflow",
+        FailureClass::ContentFilter => "content_filter",
+        FailureClass::InvalidRequest => "invalid_request",
+        FailureClass::Internal => "internal",
+        FailureClass::Cancelled => "cancelled",
+    }
+}
+
+/// The failure with its fix.
+fn explained(class: FailureClass, message: &str) -> String {
+    let fix = match class {
+        FailureClass::RateLimited | FailureClass::Overloaded => {
+            "the provider did not recover in time; try again later"
+        }
+        FailureClass::Transient => {
+            "the connection failed too often; check the provider's address, then try again"
+        }
+        FailureClass::QuotaExhausted => {
+            "the account has no credit or quota left; add some or use another model"
+        }
+        FailureClass::Auth => {
+            "the provider refused the credential; correct its key and send the message again"
+        }
+        FailureClass::ContextOverflow => {
+            "the conversation is too long for the model; compact it or start a new session"
+        }
+        FailureClass::ContentFilter => "the provider's policy forbids it; say it differently",
+        FailureClass::InvalidRequest => {
+            "the provider did not understand the request; check the model's settings"
+        }
+        FailureClass::Internal => "this is a bug of agentd; its log says more",
+        FailureClass::Cancelled => "it was cancelled",
+    };
+    format!("{message} ({fix})")
+}

@@ -1,0 +1,159 @@
+//! Inputs: accepted, taken back, joining the next model call, starting the next turn. Nothing accepted is lost.
+
+use crate::draft::Draft;
+use crate::durable::{Durable, Waiting};
+use crate::effect::Reply;
+use crate::ending;
+use crate::input::NewInput;
+use agentd_protocol::{
+    Block, Delivery, Fault, InputAccepted, InputCancelled, InputId, Seq, SessionClosed, TurnStarted,
+};
+
+/// Inputs that wait in all, with those whose turn ended before they could join.
+const MAX_HELD: usize = 256;
+
+/// Accepts an input.
+pub(crate) fn send(draft: &mut Draft<'_, '_>, new: NewInput) -> Result<Reply, Fault> {
+    check(&new)?;
+    let turn_runs = draft.turn().is_some();
+    let delivery = match (new.delivery, turn_runs) {
+        (Some(Delivery::Steer), false) => {
+            return Err(Fault::conflict("no_turn", "no turn runs that could be steered")
+                .hint("send it without `--steer`; it starts a turn then"));
+        }
+        (None | Some(Delivery::Start), true) | (Some(Delivery::Steer), _) => Delivery::Steer,
+        (None | Some(Delivery::Start), false) => Delivery::Start,
+        (Some(delivery @ (Delivery::Queue | Delivery::Interrupt)), _) => delivery,
+    };
+    check_room(draft)?;
+    let (input, seq) = accept(draft, new, delivery);
+    if delivery == Delivery::Interrupt && turn_runs {
+        ending::cancel(draft, None);
+    }
+    Ok(Reply::Sent { input, seq })
+}
+
+/// Refuses an input that says nothing.
+pub(crate) fn check(new: &NewInput) -> Result<(), Fault> {
+    let says_something = |block: &Block| match block {
+        Block::Text { text } => !text.trim().is_empty(),
+        Block::Image { .. } => true,
+        Block::Thinking { .. } | Block::ToolUse { .. } | Block::ToolResult { .. } | Block::Unknown => false,
+    };
+    if new.content.iter().any(says_something) {
+        Ok(())
+    } else {
+        Err(Fault::invalid("empty_input", "the input is empty").hint("give it some text"))
+    }
+}
+
+/// Writes an input down.
+pub(crate) fn accept(draft: &mut Draft<'_, '_>, new: NewInput, delivery: Delivery) -> (InputId, Seq) {
+    let input = draft.stamp().input();
+    let NewInput {
+        content, key, model, ..
+    } = new;
+    draft.emit_by_caller(InputAccepted {
+        input,
+        key,
+        delivery,
+        content,
+        model,
+        agent: None,
+    });
+    (input, draft.durable().head)
+}
+
+fn check_room(draft: &Draft<'_, '_>) -> Result<(), Fault> {
+    let inbox = &draft.durable().inbox;
+    let waiting = inbox.iter().filter(|waiting| !waiting.taken).count();
+    if waiting >= draft.config().max_queue || inbox.len() >= MAX_HELD {
+        let message = format!("{} inputs wait already", inbox.len());
+        return Err(
+            Fault::busy("queue_full", message).hint("wait for the turn to go on, or cancel some of them")
+        );
+    }
+    Ok(())
+}
+
+/// Takes an input back that has not joined.
+pub(crate) fn cancel(draft: &mut Draft<'_, '_>, input: InputId) -> Result<Reply, Fault> {
+    if draft.durable().waiting(input).is_some() {
+        draft.emit_by_caller(InputCancelled { input });
+        Ok(Reply::Done { seq: 0 })
+    } else if draft.durable().gone.contains(&input) {
+        let message = format!(
+            "input {} joined the conversation or was cancelled before",
+            input.short()
+        );
+        Err(Fault::conflict("input_joined", message))
+    } else {
+        Err(Fault::not_found(
+            "unknown_input",
+            format!("this session has no waiting input {}", input.short()),
+        ))
+    }
+}
+
+/// Takes no more input; what waits is given back.
+pub(crate) fn close(draft: &mut Draft<'_, '_>, reason: String, force: bool) -> Result<Reply, Fault> {
+    if draft.turn().is_some() {
+        if !force {
+            return Err(Fault::conflict("turn_running", "a turn runs in this session")
+                .hint("cancel it first, or close with force"));
+        }
+        ending::cancel(draft, Some(reason.clone()));
+    }
+    let waiting: Vec<InputId> = draft
+        .durable()
+        .inbox
+        .iter()
+        .map(|waiting| waiting.queued.input)
+        .collect();
+    for input in waiting {
+        draft.emit_by_caller(InputCancelled { input });
+    }
+    draft.emit_by_caller(SessionClosed { reason });
+    Ok(Reply::Done { seq: 0 })
+}
+
+/// The inputs that join at the next model call of the running turn: those it began with, and steers.
+pub(crate) fn joins_next(durable: &Durable) -> impl Iterator<Item = InputId> {
+    let joining = durable
+        .inbox
+        .iter()
+        .filter(|waiting| waiting.taken || !is_queued(waiting));
+    joining.map(|waiting| waiting.queued.input)
+}
+
+/// The inputs that start the next turn: everything that somebody wants now, else the first of the queue.
+pub(crate) fn starts_next(durable: &Durable) -> Vec<InputId> {
+    let fresh = || durable.inbox.iter().filter(|waiting| !waiting.taken);
+    let urgent: Vec<InputId> = fresh()
+        .filter(|waiting| !is_queued(waiting))
+        .map(|waiting| waiting.queued.input)
+        .collect();
+    if urgent.is_empty() {
+        fresh().take(1).map(|waiting| waiting.queued.input).collect()
+    } else {
+        urgent
+    }
+}
+
+/// Starts the next turn if inputs wait for it and nothing holds the session. True when it did.
+pub(crate) fn begin_turn(draft: &mut Draft<'_, '_>) -> bool {
+    if draft.held() || draft.durable().closed.is_some() {
+        return false;
+    }
+    let inputs = starts_next(draft.durable());
+    if inputs.is_empty() {
+        return false;
+    }
+    let turn = draft.stamp().turn();
+    draft.emit_in(turn, TurnStarted { inputs });
+    true
+}
+
+fn is_queued(waiting: &Waiting) -> bool {
+    waiting.queued.delivery == Delivery::Queue
+}

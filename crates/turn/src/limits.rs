@@ -1,0 +1,197 @@
+//! Limits: the step cap of a turn and the session's budgets, looked at before each model call.
+
+use crate::draft::Draft;
+use crate::durable::Durable;
+use crate::{approvals, words};
+use agentd_protocol::{
+    ApprovalAsked, ApprovalKind, Budget, Choice, EndReason, LimitKind, LimitReached, NoteInjected, NoteKind,
+    OnLimit, Timestamp, TurnError,
+};
+
+/// The answer to a limit that means "go on".
+pub(crate) const GO_ON: &str = "continue";
+/// The answer to a limit that means "stop".
+pub(crate) const STOP: &str = "stop";
+/// A part of a budget that is used when the model is warned.
+const WARN_AT: f64 = 0.9;
+
+/// What follows a limit, as `limit.reached` says it.
+pub(crate) mod action {
+    /// A person is asked.
+    pub(crate) const ASK: &str = "ask";
+    /// The turn ends.
+    pub(crate) const STOP: &str = "stop";
+    /// One last call without tools.
+    pub(crate) const SUMMARIZE: &str = "summarize";
+    /// The model is told.
+    pub(crate) const WARN: &str = "warn";
+}
+
+/// What the limits say to one more model call.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Leave {
+    /// Go on.
+    Go,
+    /// Go on without tools.
+    GoWithoutTools,
+    /// A person was asked.
+    Asked,
+    /// No.
+    End(EndReason, TurnError),
+}
+
+/// How much of one budget is used.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Used {
+    limit: LimitKind,
+    used: f64,
+    of: f64,
+}
+
+/// Asks all limits whether one more model call may be made; says so in the log when one is reached.
+pub(crate) fn ask_leave(draft: &mut Draft<'_, '_>) -> Leave {
+    let limits = draft.durable().limits();
+    let Some(cap) = limits.step_cap() else {
+        let message =
+            "chat is disabled for this session: max_turns is 0; create a session with another value";
+        return Leave::End(EndReason::ChatDisabled, error("chat_disabled", message));
+    };
+    let used = used(draft.durable(), draft.now());
+    if let Some(full) = used.iter().find(|used| used.used >= used.of) {
+        return end_of_budget(draft, *full);
+    }
+    let Some(turn) = &draft.durable().turn else {
+        return Leave::Go;
+    };
+    if turn.summarizing {
+        return Leave::GoWithoutTools;
+    }
+    if turn.steps.saturating_sub(turn.steps_granted) >= cap {
+        return at_cap(draft, turn.steps, cap);
+    }
+    if !draft.durable().budget_warned
+        && let Some(near) = used.iter().find(|used| used.used >= WARN_AT * used.of)
+    {
+        reached(draft, near.limit, near.of, action::WARN);
+        draft.emit(NoteInjected {
+            kind: NoteKind::LimitNotice,
+            text: words::near_the_end(near.limit),
+        });
+    }
+    Leave::Go
+}
+
+/// Whether another step would be taken without asking or ending; what is optional is not done without it.
+pub(crate) fn has_room(durable: &Durable, now: Timestamp) -> bool {
+    let Some(turn) = &durable.turn else { return false };
+    let below_cap = durable
+        .limits()
+        .step_cap()
+        .is_some_and(|cap| turn.steps.saturating_sub(turn.steps_granted) < cap);
+    below_cap && !turn.summarizing && used(durable, now).iter().all(|used| used.used < used.of)
+}
+
+/// The last step of the turn as things stand, for "step 3 of 20".
+pub(crate) fn max_steps(durable: &Durable) -> u32 {
+    let cap = durable.limits().step_cap().unwrap_or_default();
+    let granted = durable.turn.as_ref().map_or(0, |turn| turn.steps_granted);
+    granted.saturating_add(cap)
+}
+
+fn at_cap(draft: &mut Draft<'_, '_>, steps: u32, cap: u32) -> Leave {
+    let limits = draft.durable().limits();
+    let value = f64::from(cap);
+    match limits.on_limit {
+        OnLimit::Ask if !limits.headless => {
+            reached(draft, LimitKind::Steps, value, action::ASK);
+            ask(draft, steps, limits.ask_timeout_ms);
+            Leave::Asked
+        }
+        OnLimit::Ask | OnLimit::Stop => {
+            reached(draft, LimitKind::Steps, value, action::STOP);
+            Leave::End(EndReason::MaxTurns, steps_used_up(steps))
+        }
+        OnLimit::Summarize => {
+            reached(draft, LimitKind::Steps, value, action::SUMMARIZE);
+            draft.emit(NoteInjected {
+                kind: NoteKind::LimitNotice,
+                text: words::sum_up(cap),
+            });
+            Leave::GoWithoutTools
+        }
+    }
+}
+
+fn ask(draft: &mut Draft<'_, '_>, steps: u32, ask_timeout_ms: Option<u64>) {
+    let choice = |id: &str, label: &str| Choice {
+        id: id.to_owned(),
+        label: label.to_owned(),
+    };
+    let asked = ApprovalAsked {
+        approval: draft.stamp().approval(),
+        kind: ApprovalKind::Limit,
+        tool_call: None,
+        title: format!("The turn took {steps} steps; go on?"),
+        detail: "The step limit of this turn is reached. Going on gives it as many steps again.".to_owned(),
+        choices: vec![choice(GO_ON, "Go on"), choice(STOP, "Stop the turn")],
+        scopes: Vec::new(),
+        expires_at: approvals::expiry(draft.now(), ask_timeout_ms),
+        grant: None,
+    };
+    draft.emit(asked);
+}
+
+fn end_of_budget(draft: &mut Draft<'_, '_>, full: Used) -> Leave {
+    reached(draft, full.limit, full.of, action::STOP);
+    let what = words::limit_name(full.limit);
+    let message = format!(
+        "the session's {what} budget is used up ({} of {}); raise its budget to go on",
+        full.used, full.of
+    );
+    Leave::End(EndReason::Budget, error("budget", message))
+}
+
+/// The error of a turn that took all its steps.
+pub(crate) fn steps_used_up(steps: u32) -> TurnError {
+    error(
+        "max_turns",
+        format!("the turn took {steps} steps, its limit; send another message to go on"),
+    )
+}
+
+fn reached(draft: &mut Draft<'_, '_>, limit: LimitKind, value: f64, action: &str) {
+    draft.emit(LimitReached {
+        limit,
+        value,
+        action: action.to_owned(),
+    });
+}
+
+pub(crate) fn error(class: &str, message: impl Into<String>) -> TurnError {
+    TurnError {
+        class: class.to_owned(),
+        message: message.into(),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "budgets and sums stay far below 2^52")]
+fn used(durable: &Durable, now: Timestamp) -> Vec<Used> {
+    let Budget {
+        tokens,
+        usd,
+        time_ms,
+        steps,
+    } = durable.budget();
+    let totals = &durable.totals;
+    let parts = [
+        (LimitKind::Tokens, totals.usage.total() as f64, tokens as f64),
+        (LimitKind::Cost, totals.cost_usd, usd),
+        (LimitKind::Time, durable.spent_ms(now) as f64, time_ms as f64),
+        (LimitKind::Steps, totals.steps as f64, steps as f64),
+    ];
+    parts
+        .into_iter()
+        .filter(|(_, _, of)| *of > 0.0)
+        .map(|(limit, used, of)| Used { limit, used, of })
+        .collect()
+}

@@ -1,0 +1,84 @@
+//! After a restart: close what is dangling, run again what may be, and let the turn go on.
+
+use crate::draft::Draft;
+use crate::durable::Phase;
+use crate::open_call::{Stage, Started};
+use crate::{calls, words};
+use agentd_protocol::{Recovered, SessionRecovered, ToolCallId, ToolFinished, ToolOutcome, ToolStatus};
+
+/// Says what was in flight, and closes or repeats it. Where nothing was, nothing is written.
+pub(crate) fn recover(draft: &mut Draft<'_, '_>) {
+    let lost_attempt = lost_attempt(draft);
+    let dangling = dangling(draft);
+    if lost_attempt.is_none() && dangling.is_empty() {
+        return;
+    }
+    let mut closed: Vec<Recovered> = lost_attempt.into_iter().collect();
+    closed.extend(dangling.iter().map(|(id, started)| {
+        recovered(
+            "tool_call",
+            id.to_string(),
+            if started.idempotent {
+                "run_again"
+            } else {
+                "interrupted"
+            },
+        )
+    }));
+    let kept = draft.durable().approvals.iter();
+    closed.extend(kept.map(|open| recovered("approval", open.approval.to_string(), "kept")));
+    draft.emit(SessionRecovered { closed });
+    for (tool_call, started) in dangling {
+        if started.idempotent {
+            calls::run(draft, tool_call, started.effect, started.sandbox);
+        } else {
+            let mut outcome = ToolOutcome::text(ToolStatus::Interrupted, words::OUTCOME_UNKNOWN);
+            outcome.outcome_unknown = true;
+            outcome.duration_ms = draft.now().since_ms(started.at);
+            draft.emit(ToolFinished { tool_call, outcome });
+        }
+    }
+}
+
+fn lost_attempt(draft: &Draft<'_, '_>) -> Option<Recovered> {
+    let runs = draft.seen().live.is_some() || draft.seen().answer.is_some();
+    match &draft.turn()?.phase {
+        Phase::Streaming(current) if !runs => {
+            Some(recovered("model_call", current.call.to_string(), "retried"))
+        }
+        Phase::Streaming(_)
+        | Phase::Ready
+        | Phase::BackingOff { .. }
+        | Phase::GaveUp { .. }
+        | Phase::Calling { .. }
+        | Phase::Answered { .. }
+        | Phase::AtLimit(_) => None,
+    }
+}
+
+/// Calls that were started, have no result, and do not run here.
+fn dangling(draft: &Draft<'_, '_>) -> Vec<(ToolCallId, Started)> {
+    let open = draft
+        .durable()
+        .open_calls()
+        .filter(|call| !draft.seen().running.contains(&call.id));
+    open.filter_map(|call| match &call.stage {
+        Stage::Running(started) => Some((call.id, started.clone())),
+        Stage::Named
+        | Stage::Proposed
+        | Stage::ToAsk
+        | Stage::Asking(_)
+        | Stage::Allowed
+        | Stage::Denied(_)
+        | Stage::Closed(_) => None,
+    })
+    .collect()
+}
+
+fn recovered(what: &str, id: String, how: &str) -> Recovered {
+    Recovered {
+        what: what.to_owned(),
+        id,
+        how: how.to_owned(),
+    }
+}

@@ -1,0 +1,238 @@
+//! What is said of an agent: its derived state, and its list row.
+
+use crate::agent::Agent;
+use crate::durable::{Durable, LastTurn, Phase, Turn};
+use crate::inbox;
+use crate::open_call::{OpenCall, Stage};
+use agentd_protocol::{
+    ApprovalKind, EndReason, OpenApproval, PermissionMode, RunState, Status, Summary, Timestamp, WaitReason,
+};
+
+impl Agent {
+    /// The derived state, with its reason in words.
+    ///
+    /// A session is `failed` after a turn that ended in anything but `completed`, `cancelled` or `denied`.
+    #[must_use]
+    pub fn status(&self, now: Timestamp) -> Status {
+        let durable = &self.durable;
+        if durable.settings.is_none() {
+            return status(RunState::Queued, "not created yet", durable.created_at);
+        }
+        if let Some(closed) = &durable.closed {
+            return status(RunState::Closed, &closed.reason, closed.at);
+        }
+        match &durable.turn {
+            Some(turn) => self.status_of_turn(turn, now),
+            None => idle(durable),
+        }
+    }
+
+    fn status_of_turn(&self, turn: &Turn, now: Timestamp) -> Status {
+        let changed_at = self.durable.updated_at;
+        if let Phase::Streaming(current) = &turn.phase {
+            if self.volatile.answer.is_some() {
+                return status(
+                    RunState::RunningTool,
+                    "the calls of the model are being judged",
+                    changed_at,
+                );
+            }
+            let reason = format!("step {}: {} answers", current.step, self.durable.model());
+            let mut status = status(RunState::RunningModel, &reason, current.started_at);
+            status.attempt = Some(current.attempt).filter(|attempt| *attempt > 1);
+            return status;
+        }
+        if let Some((title, at)) = turn.calls.iter().find_map(running) {
+            let others = turn.calls.iter().filter(|call| call.is_running()).skip(1).count();
+            let more = if others > 0 {
+                format!(" and {others} more")
+            } else {
+                String::new()
+            };
+            return status(RunState::RunningTool, &format!("{title}{more}"), at);
+        }
+        if let Some(open) = self.durable.approvals.first() {
+            return status(
+                RunState::Waiting(waits_for(open.kind)),
+                &open.title,
+                open.asked_at,
+            );
+        }
+        if let Some(paused) = &self.durable.paused {
+            return status(RunState::Paused, &paused.reason, paused.at);
+        }
+        if let Some(backing_off) = backing_off(turn, now) {
+            return backing_off;
+        }
+        if self.volatile.draining {
+            return status(
+                RunState::Queued,
+                "the daemon drains; it goes on after the restart",
+                changed_at,
+            );
+        }
+        if turn.calls.iter().any(OpenCall::is_open) {
+            return status(RunState::RunningTool, "a tool call is about to run", changed_at);
+        }
+        status(RunState::Starting, "the next step is about to begin", changed_at)
+    }
+
+    /// The list row: folded state, open approvals, queue, when to come back.
+    #[must_use]
+    pub fn summary(&self, now: Timestamp) -> Summary {
+        let durable = &self.durable;
+        let settings = durable.settings.as_ref();
+        Summary {
+            session: durable.session,
+            name: settings
+                .map(|settings| settings.title.clone())
+                .unwrap_or_default(),
+            status: self.status(now),
+            model: settings
+                .map(|settings| settings.model.clone())
+                .unwrap_or_default(),
+            mode: settings.map_or(PermissionMode::Default, |settings| settings.mode),
+            workdir: settings
+                .map(|settings| settings.workdir.clone())
+                .unwrap_or_default(),
+            labels: settings
+                .map(|settings| settings.labels.clone())
+                .unwrap_or_default(),
+            seq: durable.head,
+            steps: durable.totals.steps,
+            usage: durable.totals.usage,
+            cost_usd: durable.totals.cost_usd,
+            created_at: durable.created_at,
+            updated_at: durable.updated_at,
+            parent: settings.and_then(|settings| settings.parent),
+            turn: durable.turn.as_ref().map(|turn| turn.id),
+            open_approvals: durable.approvals.clone(),
+            queue: durable
+                .inbox
+                .iter()
+                .map(|waiting| waiting.queued.clone())
+                .collect(),
+            budget: durable.budget(),
+            last_error: durable
+                .last
+                .as_ref()
+                .filter(|last| failed(last.reason))
+                .and_then(|last| last.error.clone()),
+            wake_at: wake_at(durable),
+            resumable: resumable(durable),
+        }
+    }
+}
+
+fn status(state: RunState, reason: &str, since: Timestamp) -> Status {
+    Status {
+        state,
+        reason: reason.to_owned(),
+        since,
+        until: None,
+        attempt: None,
+    }
+}
+
+fn backing_off(turn: &Turn, now: Timestamp) -> Option<Status> {
+    let Phase::BackingOff {
+        last,
+        failed_at,
+        retry_at,
+        message,
+        ..
+    } = &turn.phase
+    else {
+        return None;
+    };
+    let next = last.attempt.saturating_add(1);
+    let seconds = retry_at.since_ms(now).div_ceil(1000);
+    let reason = format!("attempt {next} in {seconds} s: {message}");
+    let mut status = status(RunState::BackingOff, &reason, *failed_at);
+    (status.until, status.attempt) = (Some(*retry_at), Some(next));
+    Some(status)
+}
+
+fn running(call: &OpenCall) -> Option<(&str, Timestamp)> {
+    match &call.stage {
+        Stage::Running(started) => Some((started.title.as_str(), started.at)),
+        Stage::Named
+        | Stage::Proposed
+        | Stage::ToAsk
+        | Stage::Asking(_)
+        | Stage::Allowed
+        | Stage::Denied(_)
+        | Stage::Closed(_) => None,
+    }
+}
+
+const fn waits_for(kind: ApprovalKind) -> WaitReason {
+    match kind {
+        ApprovalKind::Tool | ApprovalKind::Plan => WaitReason::Approval,
+        ApprovalKind::Question => WaitReason::Question,
+        ApprovalKind::Limit => WaitReason::Limit,
+    }
+}
+
+const fn failed(reason: EndReason) -> bool {
+    !matches!(
+        reason,
+        EndReason::Completed | EndReason::Cancelled | EndReason::Denied
+    )
+}
+
+fn idle(durable: &Durable) -> Status {
+    if let Some(paused) = &durable.paused {
+        return status(RunState::Paused, &paused.reason, paused.at);
+    }
+    match &durable.last {
+        Some(LastTurn { at, reason, error }) if failed(*reason) => {
+            let why = error
+                .as_ref()
+                .map_or("the last turn failed", |error| error.message.as_str());
+            status(RunState::Failed, why, *at)
+        }
+        Some(LastTurn {
+            at,
+            reason: EndReason::Cancelled,
+            ..
+        }) => status(RunState::Idle, "the last turn was cancelled", *at),
+        Some(LastTurn { at, .. }) => status(RunState::Idle, "waits for input", *at),
+        None => status(RunState::Idle, "waits for its first input", durable.created_at),
+    }
+}
+
+/// When something happens by itself: an approval expires or nobody came, the back-off is over.
+fn wake_at(durable: &Durable) -> Option<Timestamp> {
+    let unattended = durable.limits().unattended_ms;
+    let of_approval = |open: &OpenApproval| {
+        let nobody = unattended.map(|ms| open.asked_at.plus_ms(ms));
+        open.expires_at.into_iter().chain(nobody).min()
+    };
+    let of_backoff = match durable.turn.as_ref().map(|turn| &turn.phase) {
+        Some(Phase::BackingOff { retry_at, .. }) if durable.paused.is_none() => Some(*retry_at),
+        _ => None,
+    };
+    durable
+        .approvals
+        .iter()
+        .filter_map(of_approval)
+        .chain(of_backoff)
+        .min()
+}
+
+/// Whether a new incarnation would have something to do at once.
+fn resumable(durable: &Durable) -> bool {
+    let free = durable.paused.is_none() && durable.closed.is_none();
+    let Some(turn) = &durable.turn else {
+        return free && !inbox::starts_next(durable).is_empty();
+    };
+    match &turn.phase {
+        Phase::Calling { .. } => durable
+            .open_calls()
+            .any(|call| !matches!(call.stage, Stage::Asking(_))),
+        Phase::AtLimit(_) => false,
+        Phase::GaveUp { .. } => true,
+        Phase::Ready | Phase::Streaming(_) | Phase::BackingOff { .. } | Phase::Answered { .. } => free,
+    }
+}

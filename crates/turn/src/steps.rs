@@ -1,0 +1,117 @@
+//! Between two steps: does the turn end, or is there another model call, and what is the model told before it?
+
+use crate::draft::Draft;
+use crate::durable::{Durable, Phase, Turn};
+use crate::limits::{self, Leave};
+use crate::{Config, attempts, ending, inbox, intent, words};
+use agentd_protocol::{EndReason, NoteInjected, NoteKind, StopReason, Timestamp, TurnError};
+
+/// What follows a step.
+enum Next {
+    /// The turn ends.
+    End(EndReason, Option<TurnError>),
+    /// Another model call, after a nudge if there is one.
+    Call(Option<&'static str>),
+}
+
+/// Ends the turn, or starts its next model call unless the session is held. True when there may be more to do.
+pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
+    let Some(turn) = draft.turn() else { return false };
+    let nudge = match decide_next(draft.durable(), turn, draft.config(), draft.now()) {
+        Next::End(reason, error) => {
+            ending::finish(draft, reason, error);
+            return true;
+        }
+        Next::Call(_) if draft.held() => return false,
+        Next::Call(nudge) => nudge,
+    };
+    match limits::ask_leave(draft) {
+        Leave::Asked => false,
+        Leave::End(reason, error) => {
+            ending::finish(draft, reason, Some(error));
+            true
+        }
+        Leave::Go => {
+            inject_notes(draft, nudge);
+            attempts::launch(draft, None, false)
+        }
+        Leave::GoWithoutTools => attempts::launch(draft, None, true),
+    }
+}
+
+fn inject_notes(draft: &mut Draft<'_, '_>, nudge: Option<&str>) {
+    let limits = draft.durable().limits();
+    if let Some(text) = draft.turn().and_then(|turn| turn.guards.note(&limits)) {
+        draft.emit(NoteInjected {
+            kind: NoteKind::Guard,
+            text,
+        });
+    }
+    if let Some(text) = nudge {
+        draft.emit(NoteInjected {
+            kind: NoteKind::IntentNudge,
+            text: text.to_owned(),
+        });
+    }
+}
+
+fn decide_next(durable: &Durable, turn: &Turn, config: &Config, now: Timestamp) -> Next {
+    if turn.stopped_at_limit {
+        return Next::End(EndReason::MaxTurns, Some(limits::steps_used_up(turn.steps)));
+    }
+    let Phase::Answered { stop, called } = turn.phase else {
+        return Next::Call(None);
+    };
+    if turn.denied {
+        let message = "a tool call was denied, and on_deny = \"stop\" ends the turn then";
+        return end(EndReason::Denied, "denied", message);
+    }
+    if turn.guards.looping() {
+        let message = "the model made the same tool call again after it was told that it repeats itself";
+        return end(EndReason::LoopDetected, "loop_detected", message);
+    }
+    match stop {
+        StopReason::MaxTokens => {
+            let message =
+                "the model's output limit cut the answer; raise max_output or ask for less at a time";
+            return end(EndReason::Truncated, "truncated", message);
+        }
+        StopReason::ContextWindow => {
+            let message =
+                "the context window was full before the answer was complete; compact or start a new session";
+            return end(EndReason::Truncated, "truncated", message);
+        }
+        StopReason::Refusal | StopReason::ContentFilter => {
+            let message = "the provider refused to answer; say it differently";
+            return end(EndReason::Refused, "content_filter", message);
+        }
+        StopReason::EndTurn
+        | StopReason::ToolUse
+        | StopReason::StopSequence
+        | StopReason::PauseTurn
+        | StopReason::Other => {}
+    }
+    if turn.summarizing {
+        return Next::End(EndReason::MaxTurns, Some(limits::steps_used_up(turn.steps)));
+    }
+    if called || stop == StopReason::PauseTurn || inbox::joins_next(durable).next().is_some() {
+        return Next::Call(None);
+    }
+    match nudge(durable, turn, config, now) {
+        Some(text) => Next::Call(Some(text)),
+        None => Next::End(EndReason::Completed, None),
+    }
+}
+
+fn end(reason: EndReason, class: &str, message: &str) -> Next {
+    Next::End(reason, Some(limits::error(class, message)))
+}
+
+/// The nudge for an announced action that was not taken. There is none where it would hit a limit: the answer is
+/// complete enough not to ask a person about it.
+fn nudge(durable: &Durable, turn: &Turn, config: &Config, now: Timestamp) -> Option<&'static str> {
+    let wanted = turn.guards.nudges < durable.limits().intent_retries
+        && limits::has_room(durable, now)
+        && config.intent.announces(&config.intent_patterns, &turn.text);
+    wanted.then(|| words::nudge(intent::is_cjk(&turn.text)))
+}

@@ -1,0 +1,73 @@
+//! What only this incarnation knows: what runs, what is being judged, which timers are set. Lost without harm.
+
+use crate::input::{CallPlan, ModelAnswer, TimerKey};
+use crate::stutter::Stutter;
+use agentd_protocol::{ApprovalId, CallId, ToolCallId, ToolOutcome, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The volatile state of an agent.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Volatile {
+    /// The attempt whose kid runs.
+    pub(crate) live: Option<Live>,
+    /// An answer that waits for the verdicts on its calls.
+    pub(crate) answer: Option<Answer>,
+    /// Calls that are being judged.
+    pub(crate) pending: BTreeSet<ToolCallId>,
+    /// How judged calls would run.
+    pub(crate) plans: BTreeMap<ToolCallId, CallPlan>,
+    /// Calls whose kid runs.
+    pub(crate) running: BTreeSet<ToolCallId>,
+    /// Timers that are set, with their generation.
+    pub(crate) timers: BTreeMap<TimerKey, u64>,
+    /// Approvals whose deciders are being counted.
+    pub(crate) counting: BTreeSet<ApprovalId>,
+    /// The last generation of a timer.
+    pub(crate) generation: u64,
+    /// The back-off's timer fired.
+    pub(crate) backoff_over: bool,
+    /// Nothing new is started.
+    pub(crate) draining: bool,
+}
+
+/// A streaming attempt.
+#[derive(Debug, Clone)]
+pub(crate) struct Live {
+    pub(crate) call: CallId,
+    pub(crate) attempt: u32,
+    /// The text so far, bounded.
+    pub(crate) partial: String,
+    pub(crate) stutter: Stutter,
+}
+
+/// An answer that is not in the log yet, because the verdicts on its calls come in the same append.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    pub(crate) call: CallId,
+    pub(crate) attempt: u32,
+    /// With our tool call ids.
+    pub(crate) answer: ModelAnswer,
+    pub(crate) rulings: BTreeMap<ToolCallId, Ruling>,
+}
+
+/// What came of judging a call.
+#[derive(Debug, Clone)]
+pub(crate) enum Ruling {
+    /// The gate spoke; without a plan the verdict is a denial.
+    Verdict(Verdict, Option<CallPlan>),
+    /// It could not even be prepared.
+    Refused(ToolOutcome),
+}
+
+impl Volatile {
+    /// The turn is over: what was known of it is of no use.
+    pub(crate) fn forget_turn(&mut self) {
+        self.live = None;
+        self.answer = None;
+        self.pending.clear();
+        self.plans.clear();
+        self.running.clear();
+        self.counting.clear();
+        self.backoff_over = false;
+    }
+}
