@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 /// Where servers put the reasoning; the first that is not empty counts.
 const REASONING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
 
+/// The names of an answer that was cut off by the output limit.
+const CUT: [&str; 3] = ["length", "max_output_tokens", "max_tokens"];
+
 /// A block of words while it grows.
 #[derive(Debug, Default)]
 struct Words {
@@ -87,7 +90,9 @@ impl ChatStream {
                 "the provider ended the answer with an error",
             )),
             Some(reason) if !reason.is_empty() => {
-                self.finish = Some(reason.to_owned());
+                // OpenRouter calls an answer that ran into its limit `tool_calls` and keeps the truth beside it.
+                let cut = CUT.contains(&text(choice, "native_finish_reason").to_lowercase().as_str());
+                self.finish = Some(if cut { CUT[0] } else { reason }.to_owned());
                 Ok(Progress::Moved)
             }
             _ => Ok(Progress::Moved),
