@@ -3,7 +3,7 @@
 use crate::binaries::binaries;
 use crate::follow::within;
 use agentd_client::{Client, ConnectOptions};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -140,8 +140,8 @@ impl Daemon {
 
     /// A connected client.
     pub async fn client(&self) -> Client {
-        let connecting = Client::connect(&self.socket(), ConnectOptions::default());
-        within("a client connects", connecting)
+        let (socket, options) = (self.socket(), ConnectOptions::default());
+        within("a client connects", Client::connect(&socket, &options))
             .await
             .expect("the daemon answers")
     }
@@ -257,10 +257,5 @@ async fn copy(from: impl tokio::io::AsyncRead + Unpin, to: Arc<Mutex<watch::Send
     }
 }
 
-/// The path of a file in a directory, as text.
-pub fn path_text(dir: &Path, name: &str) -> String {
-    dir.join(name).to_string_lossy().into_owned()
-}
-
 /// Patience with the real world.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

@@ -2,6 +2,12 @@
 //! events; the processes of a session.
 //!
 //! Nothing here waits for time: every wait is for an event and has a deadline.
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::missing_panics_doc,
+    reason = "support for tests fails by panicking, as tests do"
+)]
 
 mod binaries;
 mod daemon;
@@ -10,7 +16,7 @@ mod processes;
 mod skip;
 
 pub use binaries::{Binaries, binaries};
-pub use daemon::{Daemon, DaemonOptions, Finished};
+pub use daemon::{CANARY, Daemon, DaemonOptions, Finished};
 pub use follow::{Follower, check_log, within};
-pub use processes::{descendants, eventually, marked};
+pub use processes::{eventually, marked, working_in};
 pub use skip::skipped;

@@ -2,26 +2,13 @@
 
 use crate::daemon::PATIENCE;
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
-/// The process ids below `pid`, whatever their depth.
-pub fn descendants(pid: u32) -> Vec<u32> {
-    let parents: Vec<(u32, u32)> = all()
-        .into_iter()
-        .filter_map(|child| Some((child, parent(child)?)))
-        .collect();
-    let mut found = vec![pid];
-    let mut next = 0;
-    while let Some(&of) = found.get(next) {
-        found.extend(
-            parents
-                .iter()
-                .filter(|(_, parent)| *parent == of)
-                .map(|(child, _)| *child),
-        );
-        next += 1;
-    }
-    found.split_off(1)
+/// The processes whose working directory is `dir` or below it: the commands of a daemon's sessions and their parents.
+pub fn working_in(dir: &Path) -> Vec<u32> {
+    let inside = |pid: &u32| fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(dir));
+    all().into_iter().filter(inside).collect()
 }
 
 /// The processes whose command line contains `mark`.
@@ -43,11 +30,6 @@ fn all() -> Vec<u32> {
         .flatten()
         .filter_map(|entry| entry.file_name().to_string_lossy().parse().ok())
         .collect()
-}
-
-fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Waits until the world outside has changed so that `holds`; it is looked at often, for there is no event to wait for.

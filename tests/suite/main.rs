@@ -1,3 +1,69 @@
 //! The end-to-end tests, one binary: real daemons, real commands, a model server on loopback.
+#![expect(
+    clippy::expect_used,
+    clippy::unwrap_used,
+    reason = "these are tests; the lints' own exception for tests does not reach their support functions"
+)]
 
+mod bad_input;
+mod cancel;
+mod demo;
+mod faults;
 mod fleet;
+mod secrets;
+mod terminals;
+mod viewers;
+
+use agentd_bench::model_server::ModelServer;
+use agentd_client::Client;
+use agentd_protocol::{Block, CreateParams};
+use agentd_tests::{Daemon, DaemonOptions};
+
+/// Everything runs but what a rule denies.
+const YOLO: &str = "[model]\ndefault = \"claude\"\n[permission]\nmode = \"yolo\"\n";
+/// Commands ask.
+const ASKING: &str = "[model]\ndefault = \"claude\"\n";
+
+/// A daemon on a model server.
+async fn daemon(server: &ModelServer, config: &str) -> Daemon {
+    Daemon::start(DaemonOptions {
+        model_url: Some(server.url()),
+        config: config.to_owned(),
+        ..DaemonOptions::default()
+    })
+    .await
+}
+
+/// A session whose conversation follows `plan`; its id.
+async fn session(daemon: &Daemon, client: &Client, plan: &str) -> String {
+    let params = CreateParams {
+        prompt: Some(vec![Block::text(plan)]),
+        workdir: daemon.workdir("project"),
+        ..CreateParams::default()
+    };
+    client
+        .create(&params)
+        .await
+        .expect("the session is created")
+        .session
+        .to_string()
+}
+
+/// Every file of the suite is a module: a forgotten one would test nothing.
+#[test]
+fn no_test_file_is_forgotten() {
+    let text = include_str!("main.rs");
+    let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("suite");
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let name = entry
+            .unwrap()
+            .file_name()
+            .to_string_lossy()
+            .trim_end_matches(".rs")
+            .to_owned();
+        assert!(
+            name == "main" || text.contains(&format!("\nmod {name};")),
+            "{name}.rs is not in main.rs"
+        );
+    }
+}

@@ -156,7 +156,11 @@ async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Bo
         shared.seen.send_modify(|seen| seen.failed += 1);
         return plain(status, retry_after, &speech.error(status.as_u16()));
     }
-    stream(speech, plan.step(&body), shared)
+    let mut step = plan.step(&body);
+    if step.hang() && shared.again(&plan) {
+        step = plan.without_hang().step(&body);
+    }
+    stream(speech, step, shared)
 }
 
 impl Shared {
@@ -172,6 +176,17 @@ impl Shared {
                 retry_after,
             )
         })
+    }
+}
+
+impl Shared {
+    /// Whether this plan has hung as often as it was told to.
+    fn again(&self, plan: &Plan) -> bool {
+        let Some(times) = plan.hangs else { return false };
+        let Ok(mut failures) = self.failures.lock() else { return false };
+        let so_far = failures.entry(format!("hang {}", plan.key)).or_insert(0);
+        *so_far += 1;
+        *so_far > times
     }
 }
 
@@ -226,9 +241,9 @@ impl Drop for Running {
         self.shared.seen.send_modify(|seen| {
             seen.open -= 1;
             if ended {
-                seen.finished += 1
+                seen.finished += 1;
             } else {
-                seen.dropped += 1
+                seen.dropped += 1;
             }
         });
     }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use memchr::memmem;
 
-/// `plan:KEY steps=20 tool=Bash:true text=done fail=2:529:1 hang=3;` somewhere in the prompt. Ends with `;`.
+/// `plan:KEY steps=20 tool=Bash:true text=done fail=2:529:1 hang=3 hangs=1;` somewhere in the prompt. Ends with `;`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Tells conversations apart where failures are counted.
@@ -20,6 +20,8 @@ pub struct Plan {
     pub fail: Option<(u32, u16, Option<u64>)>,
     /// At this step (from 0) the stream starts and then hangs.
     pub hang: Option<usize>,
+    /// It hangs this often and then answers; absent: always.
+    pub hangs: Option<u32>,
 }
 
 /// What one request is answered with.
@@ -51,6 +53,7 @@ impl Default for Plan {
             text: "All done.".to_owned(),
             fail: None,
             hang: None,
+            hangs: None,
         }
     }
 }
@@ -72,6 +75,7 @@ impl Plan {
                 Some(("steps", value)) => plan.steps = value.parse().unwrap_or(0),
                 Some(("calls", value)) => plan.calls = value.parse().unwrap_or(1),
                 Some(("hang", value)) => plan.hang = value.parse().ok(),
+                Some(("hangs", value)) => plan.hangs = value.parse().ok(),
                 Some(("command", value)) => plan.command = value.replace('_', " "),
                 Some(("text", value)) => plan.text = value.replace('_', " "),
                 Some(("fail", value)) => plan.fail = fail(value),
@@ -79,6 +83,12 @@ impl Plan {
             }
         }
         plan
+    }
+
+    /// The same plan with nothing that hangs.
+    #[must_use]
+    pub fn without_hang(&self) -> Self {
+        Self { hang: None, ..self.clone() }
     }
 
     /// The step that this request is at: one assistant message per step so far since the plan was given.
