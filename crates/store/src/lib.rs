@@ -24,7 +24,7 @@ mod sqlite;
 pub mod testing;
 
 #[cfg(test)]
-mod conformance;
+mod tests;
 
 pub use append::{Append, Blob, Charge, IdempotencyKey, Outcome};
 pub use clock::Clock;

@@ -1,0 +1,195 @@
+//! What the tests of the store share: a backend with a clock that is moved by hand, and things to append.
+
+use crate::memory::MemoryStore;
+use crate::sqlite::SqliteStore;
+use crate::{Append, Backend, Clock, EncodedEvent, Filter, Options, Outcome, Range};
+use agentd_protocol::{
+    Budget, EVENT_VERSION, Event, LoopLimits, PermissionMode, Principal, RunState, Seq, SessionCreated,
+    SessionId, SessionPaused, Stamp, Status, Summary, Timestamp, Usage,
+};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use tempfile::TempDir;
+
+const START: u64 = 1_763_629_200_000;
+
+#[derive(Clone)]
+pub(crate) struct Kit {
+    pub(crate) log: Arc<dyn Backend>,
+    now: Arc<AtomicU64>,
+    stamp: Arc<Mutex<Stamp>>,
+    dir: Arc<TempDir>,
+}
+
+pub(crate) fn moving_clock() -> (Clock, Arc<AtomicU64>) {
+    let now = Arc::new(AtomicU64::new(START));
+    let read = Arc::clone(&now);
+    (Clock::new(move || Timestamp(read.load(Ordering::SeqCst))), now)
+}
+
+impl Kit {
+    fn new(open: impl FnOnce(&Path, Clock) -> Arc<dyn Backend>) -> Self {
+        let dir = Arc::new(tempfile::tempdir().unwrap());
+        let (clock, now) = moving_clock();
+        let stamp = Arc::new(Mutex::new(Stamp::new(Timestamp(START), 1)));
+        Self {
+            log: open(dir.path(), clock),
+            now,
+            stamp,
+            dir,
+        }
+    }
+
+    pub(crate) fn memory() -> Self {
+        Self::new(|_, clock| Arc::new(MemoryStore::new(clock)))
+    }
+
+    pub(crate) fn sqlite() -> Self {
+        Self::sqlite_with(0)
+    }
+
+    pub(crate) fn sqlite_with(max_bytes: u64) -> Self {
+        Self::new(|dir, clock| {
+            let options = Options {
+                clock,
+                max_bytes,
+                ..Options::default()
+            };
+            Arc::new(SqliteStore::open(&dir.join("agentd.db"), dir, options).unwrap())
+        })
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        Timestamp(self.now.load(Ordering::SeqCst))
+    }
+
+    pub(crate) fn pass(&self, ms: u64) {
+        self.now.fetch_add(ms, Ordering::SeqCst);
+    }
+
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp::new(self.now(), self.stamp.lock().unwrap().next_u64())
+    }
+
+    /// A new id; later ones sort later.
+    pub(crate) fn session(&self) -> SessionId {
+        self.pass(1);
+        self.stamp().session()
+    }
+
+    fn append(&self, session: SessionId, epoch: u64, head: Seq, events: u64) -> Append {
+        let mut append = Append::new(session, epoch, head, self.stamp().append());
+        append.events = (head + 1..=head + events)
+            .map(|seq| event(session, seq))
+            .collect();
+        append
+    }
+
+    /// The first append of a session: a `session.created` and some more.
+    pub(crate) fn create(&self, session: SessionId, name: &str, events: u64) -> Append {
+        Append {
+            summary: Some(summary(session, name)),
+            ..self.append(session, 1, 0, events)
+        }
+    }
+
+    pub(crate) fn more(&self, session: SessionId, epoch: u64, head: Seq, events: u64) -> Append {
+        self.append(session, epoch, head, events)
+    }
+
+    pub(crate) async fn commits(&self, append: Append) -> bool {
+        matches!(self.log.append(append).await, Outcome::Committed { .. })
+    }
+
+    pub(crate) async fn created(&self, events: u64) -> SessionId {
+        let session = self.session();
+        assert!(self.commits(self.create(session, "created", events)).await);
+        session
+    }
+
+    pub(crate) async fn seqs(&self, session: SessionId) -> Vec<Seq> {
+        let page = self.log.load(session, Range::default()).await.unwrap();
+        page.events.into_iter().map(|(seq, _)| seq).collect()
+    }
+
+    pub(crate) async fn listed(&self, filter: Filter) -> Vec<SessionId> {
+        let rows = self.log.list(filter).await.unwrap();
+        rows.into_iter().map(|row| row.summary.session).collect()
+    }
+}
+
+pub(crate) fn event(session: SessionId, seq: Seq) -> EncodedEvent {
+    let body = if seq == 1 {
+        SessionCreated {
+            title: "t".to_owned(),
+            project: "p".to_owned(),
+            workdir: "/w".to_owned(),
+            model: "m".to_owned(),
+            mode: PermissionMode::Default,
+            agent: None,
+            labels: [].into(),
+            parent: None,
+            limits: LoopLimits::default(),
+            budget: Budget::default(),
+            tools: Vec::new(),
+            system_prompt: None,
+            append_system_prompt: None,
+            rules: Vec::new(),
+        }
+        .into()
+    } else {
+        SessionPaused {
+            reason: format!("nr. {seq}, with ünïcode and a \"quote\"\n"),
+        }
+        .into()
+    };
+    let by = Principal::user("ana");
+    let event = Event {
+        v: EVENT_VERSION,
+        session,
+        seq,
+        at: Timestamp(START + seq),
+        by,
+        turn: None,
+        body,
+    };
+    EncodedEvent::encode(&event).unwrap()
+}
+
+pub(crate) fn summary(session: SessionId, name: &str) -> Summary {
+    let since = Timestamp(START);
+    Summary {
+        session,
+        name: name.to_owned(),
+        status: Status {
+            state: RunState::Idle,
+            reason: String::new(),
+            since,
+            until: None,
+            attempt: None,
+        },
+        model: "m".to_owned(),
+        mode: PermissionMode::Default,
+        workdir: "/w".to_owned(),
+        labels: [].into(),
+        seq: 1,
+        steps: 0,
+        usage: Usage::default(),
+        cost_usd: 0.0,
+        created_at: since,
+        updated_at: since,
+        parent: None,
+        turn: None,
+        open_approvals: Vec::new(),
+        queue: Vec::new(),
+        budget: Budget::default(),
+        last_error: None,
+        wake_at: None,
+        resumable: false,
+    }
+}
