@@ -1,1 +1,40 @@
-//! api
+//! Every method of the control protocol once, for every codec over it (the Unix socket now, HTTP later).
+//!
+//! Checks what comes from outside (fields, sizes, words for sessions, scopes), looks up idempotency keys, sends commands to
+//! the loop supervisor and reads to the store, and turns whatever goes wrong into a [`agentd_protocol::Fault`].
+//!
+//! Invariants: I1 (an answer to a command comes only when it is durable), I2 (an attach and a watch have no gap and no
+//! duplicate: the feed first, then the log, then live), I6 (every wait has a deadline, every queue a bound, and looking
+//! never wakes a session), I7 (no gate, no session: what a gate does not answer is refused).
+//!
+//! Flow: [`Api::call`] -> parameters -> scope -> key -> actor -> answer or fault; [`Api::attach`] -> [`Attachment::run`].
+
+mod answers;
+mod api;
+mod approvals;
+mod attach;
+mod create;
+mod dispatch;
+mod idempotency;
+mod inputs;
+mod lifecycle;
+mod live;
+mod methods;
+mod node_calls;
+mod reads;
+mod replay;
+mod transfer;
+mod uploads;
+mod usage;
+mod validate;
+mod watch;
+mod words;
+
+pub use api::{Api, ConnectionCount, NodeFacts, NodeView, Parts, StopRequest};
+pub use attach::Attachment;
+pub use live::{Push, Pushed};
+pub use methods::Scope;
+pub use watch::Watching;
+
+#[cfg(test)]
+mod tests;

@@ -78,7 +78,7 @@ impl Subscription {
         self.sub
     }
 
-    /// The log's head when it started (0 for the fleet).
+    /// The log's head when it started; for the fleet the cursor.
     #[must_use]
     pub const fn head(&self) -> Seq {
         self.head

@@ -248,7 +248,7 @@ answers! {
     Subscribed {
         /// The number of the subscription.
         sub: u64,
-        /// The log's head now (0 for the fleet).
+        /// The log's head now; for the fleet the cursor it starts from.
         head: Seq,
     }
     /// Answer of `session.export`.

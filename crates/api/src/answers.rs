@@ -1,0 +1,40 @@
+//! What the loop's replies mean for each method.
+
+use agentd_protocol::{Done, Fault, InputId, Sent, Seq};
+use agentd_turn::Reply;
+
+/// A reply as the answer that a method promises.
+pub(crate) trait Answers {
+    /// The first input and the head.
+    fn created(self) -> Result<(Option<InputId>, Seq), Fault>;
+    /// The input.
+    fn sent(self) -> Result<Sent, Fault>;
+    /// The head.
+    fn done(self) -> Done;
+}
+
+impl Answers for Reply {
+    fn created(self) -> Result<(Option<InputId>, Seq), Fault> {
+        match self {
+            Self::Created { input, seq } => Ok((input, seq)),
+            Self::Sent { .. } | Self::Done { .. } => Err(wrong("session.create")),
+        }
+    }
+
+    fn sent(self) -> Result<Sent, Fault> {
+        match self {
+            Self::Sent { input, seq } => Ok(Sent { input, seq }),
+            Self::Created { .. } | Self::Done { .. } => Err(wrong("input.send")),
+        }
+    }
+
+    fn done(self) -> Done {
+        match self {
+            Self::Created { seq, .. } | Self::Sent { seq, .. } | Self::Done { seq } => Done { seq },
+        }
+    }
+}
+
+fn wrong(method: &str) -> Fault {
+    Fault::internal("wrong_reply", format!("the loop's reply does not fit {method}"))
+}

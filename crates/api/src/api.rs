@@ -1,0 +1,196 @@
+//! What the methods stand on: handles to the actors, the settings, facts of the node.
+
+use crate::approvals::KnownApprovals;
+use crate::methods::Scope;
+use crate::uploads::Uploads;
+use agentd_actor_kit::{CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg};
+use agentd_protocol::{Fault, ModelStatus, Principal, SessionId, Timestamp};
+use agentd_settings::Settings;
+use agentd_store::{Backend, IdempotencyKey, StoreError};
+use agentd_tools::Registry;
+use agentd_turn::{Command, Reply};
+use async_trait::async_trait;
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// How long a read may take.
+pub(crate) const READ: Duration = Duration::from_secs(10);
+/// How long a command may take until it is durable.
+pub(crate) const COMMAND: Duration = Duration::from_secs(30);
+
+/// What only the node as a whole can say.
+#[async_trait]
+pub trait NodeView: Debug + Send + Sync {
+    /// The configured models with the state of their providers.
+    async fn models(&self) -> Vec<ModelStatus>;
+    /// Restarts of singleton actors since the start.
+    fn restarts(&self) -> u64;
+}
+
+/// Facts of the node that do not change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeFacts {
+    /// The node's name.
+    pub node: String,
+    /// Version of the program.
+    pub version: String,
+    /// Process id.
+    pub pid: u32,
+    /// Since when.
+    pub started_at: Timestamp,
+    /// The control socket.
+    pub socket: String,
+    /// The store's URL without secrets.
+    pub store: String,
+    /// The data directory.
+    pub data_dir: String,
+    /// The default model and why.
+    pub model: String,
+}
+
+/// A client wants the daemon to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopRequest {
+    /// After what runs has ended.
+    Drain,
+    /// Now.
+    Stop,
+}
+
+/// What an [`Api`] is made of.
+#[derive(Debug)]
+pub struct Parts {
+    /// Commands go here.
+    pub supervisor: Handle<SupervisorMsg>,
+    /// Reads go here.
+    pub store: Handle<StoreMsg>,
+    /// Viewers go here.
+    pub feed: Handle<FeedMsg>,
+    /// Asked for wholly denied tools when a session is created.
+    pub gate: Handle<GateMsg>,
+    /// Imports go past the actor: they are long, and nobody owns the session yet.
+    pub backend: Arc<dyn Backend>,
+    /// What only the node as a whole can say.
+    pub view: Arc<dyn NodeView>,
+    /// The tools.
+    pub registry: Registry,
+    /// The configuration.
+    pub settings: Arc<Settings>,
+    /// Time and entropy.
+    pub clock: Clock,
+    /// Facts of the node.
+    pub facts: NodeFacts,
+    /// Where `node.drain` and `node.stop` are heard.
+    pub stop: mpsc::Sender<StopRequest>,
+}
+
+/// Every method of the control protocol.
+#[derive(Debug)]
+pub struct Api {
+    pub(crate) parts: Parts,
+    pub(crate) uploads: Mutex<Uploads>,
+    pub(crate) known: Mutex<KnownApprovals>,
+    viewers: AtomicU64,
+    connections: Arc<AtomicU64>,
+}
+
+/// One open connection, counted while it lives.
+#[derive(Debug)]
+pub struct ConnectionCount(Arc<AtomicU64>);
+
+impl Drop for ConnectionCount {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Api {
+    /// The methods over these parts.
+    #[must_use]
+    pub fn new(parts: Parts) -> Self {
+        Self {
+            parts,
+            uploads: Mutex::default(),
+            known: Mutex::default(),
+            viewers: AtomicU64::new(1),
+            connections: Arc::default(),
+        }
+    }
+
+    /// What a principal may do: a local user everything, anybody else nothing.
+    #[must_use]
+    pub fn scopes(&self, who: &Principal) -> Vec<Scope> {
+        if who.0.starts_with("user:") { Scope::ALL.to_vec() } else { Vec::new() }
+    }
+
+    /// The configuration.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.parts.settings
+    }
+
+    /// Facts of the node.
+    #[must_use]
+    pub const fn facts(&self) -> &NodeFacts {
+        &self.parts.facts
+    }
+
+    /// Counts a connection until the answer is dropped.
+    #[must_use]
+    pub fn connection_opened(&self) -> ConnectionCount {
+        self.connections.fetch_add(1, Ordering::Relaxed);
+        ConnectionCount(Arc::clone(&self.connections))
+    }
+
+    pub(crate) fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// A number for a viewer, never used twice.
+    pub(crate) fn next_viewer(&self) -> u64 {
+        self.viewers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Reads from the store.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(Done<Result<T, StoreError>>) -> Read,
+    ) -> Result<T, Fault> {
+        read_from(&self.parts.store, read).await
+    }
+
+    /// Sends a command to a session and waits until it is durable.
+    pub(crate) async fn route(
+        &self,
+        who: &Principal,
+        session: SessionId,
+        command: Command,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Reply, Fault> {
+        let (command, by) = (Box::new(command), who.clone());
+        let routed = |done| SupervisorMsg::Route(Routed { session, command, by, key, done });
+        self.parts.supervisor.call(COMMAND, routed).await.map_err(fault_of)?
+    }
+}
+
+/// Reads from the store.
+pub(crate) async fn read_from<T: Send + 'static>(
+    store: &Handle<StoreMsg>,
+    read: impl FnOnce(Done<Result<T, StoreError>>) -> Read,
+) -> Result<T, Fault> {
+    let answer = store.call(READ, |done| StoreMsg::Read(read(done))).await.map_err(fault_of)?;
+    answer.map_err(Fault::from)
+}
+
+/// The fault of an actor that did not answer.
+pub(crate) fn fault_of(error: CallError) -> Fault {
+    let message = error.to_string();
+    match error {
+        CallError::Gone(_) => Fault::unavailable("actor_down", message),
+        CallError::Timeout(_) => Fault::timeout("actor_slow", message),
+    }
+    .hint("try again; a command with an idempotency key is never carried out twice")
+}

@@ -1,0 +1,153 @@
+//! `session.attach`: the log, a `synced`, then live; after a lag the log again (I2).
+
+use crate::api::{Api, read_from};
+use crate::dispatch::read_params;
+use crate::live::{Out, Push, Pushed, Stop, patiently};
+use crate::replay::{Place, Wish};
+use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg};
+use agentd_protocol::{AttachParams, Fault, Lagged, Principal, Seq, Subscribed, Synced};
+use agentd_store::{Range, Row};
+use serde_json::Value;
+use std::convert::Infallible;
+use tokio::sync::mpsc;
+
+/// One page of a replay.
+const PAGE_EVENTS: u32 = 256;
+const PAGE_BYTES: u32 = 1 << 20;
+
+/// A viewer of one session. [`Self::run`] does the work; dropping it ends the subscription.
+#[derive(Debug)]
+pub struct Attachment {
+    store: Handle<StoreMsg>,
+    feed: Handle<FeedMsg>,
+    wish: Wish,
+    place: Place,
+    /// The last seq that was pushed.
+    seen: Seq,
+}
+
+impl Api {
+    /// Starts following a session. The place in the feed is taken here, before anything is read from the log, so nothing
+    /// can fall between the two. Wakes nobody.
+    ///
+    /// # Errors
+    /// The fault that the client gets.
+    pub async fn attach(&self, who: &Principal, params: Value) -> Result<(Subscribed, Attachment), Fault> {
+        self.allow(who, "session.attach")?;
+        let params: AttachParams = read_params(params)?;
+        let row = self.row_of(&params.session).await?;
+        let head = row.head;
+        let seen = match (params.tail, params.after_seq) {
+            (Some(tail), _) => head.saturating_sub(u64::from(tail)),
+            (None, after) => after.unwrap_or(0),
+        };
+        if seen > head {
+            return Err(Fault::invalid("seq_ahead", format!("the log ends at {head}, there is no {seen} to go on from")));
+        }
+        let queue = usize::try_from(self.settings().limits.attach_ring).unwrap_or(usize::MAX);
+        let wish = Wish {
+            session: row.summary.session,
+            viewer: self.next_viewer(),
+            deltas: params.deltas,
+            decides: params.decides,
+            queue: queue.clamp(1, 65_536),
+        };
+        let place = Place::take(&self.parts.feed, wish, head).await?;
+        let (store, feed) = (self.parts.store.clone(), self.parts.feed.clone());
+        Ok((Subscribed { sub: wish.viewer, head }, Attachment { store, feed, wish, place, seen }))
+    }
+}
+
+impl Attachment {
+    /// The number of the subscription.
+    #[must_use]
+    pub const fn sub(&self) -> u64 {
+        self.wish.viewer
+    }
+
+    /// Pushes until the viewer is gone or the subscription is over.
+    pub async fn run(mut self, queue: mpsc::Sender<Pushed>) {
+        let gone = queue.clone();
+        let out = Out { sub: self.sub(), queue };
+        let stop = tokio::select! {
+            Err(stop) = self.follow(&out) => stop,
+            () = gone.closed() => Stop::ViewerGone,
+        };
+        if let Stop::Ended(code, message) = stop {
+            // The viewer may have gone meanwhile.
+            let _ = out.push(Push::Ended { code, message, cursor: None }).await;
+        }
+    }
+
+    async fn follow(&mut self, out: &Out) -> Result<Infallible, Stop> {
+        loop {
+            self.catch_up(out).await?;
+            self.stay(out).await?;
+            out.push(Push::Lagged(Lagged { after_seq: self.seen })).await?;
+            let (feed, wish, seen) = (self.feed.clone(), self.wish, self.seen);
+            self.place = patiently(|| Place::take(&feed, wish, seen)).await?;
+        }
+    }
+
+    /// Reads the log up to its head and says where things stand there.
+    async fn catch_up(&mut self, out: &Out) -> Result<(), Stop> {
+        let row = loop {
+            let row = self.row().await?;
+            if row.head <= self.seen {
+                break row;
+            }
+            self.replay(row.head, out).await?;
+        };
+        self.place.align(self.seen).await;
+        let synced = Synced {
+            seq: self.seen,
+            status: self.place.status.take().unwrap_or(row.summary.status),
+            approvals: row.summary.open_approvals,
+            partial: self.place.partial.take(),
+        };
+        out.push(Push::Synced(synced)).await
+    }
+
+    async fn row(&self) -> Result<Row, Stop> {
+        let session = self.wish.session;
+        let found = patiently(|| read_from(&self.store, |done| Read::Row { session, done })).await?;
+        found.ok_or_else(|| Stop::Ended("deleted", "the session was deleted".to_owned()))
+    }
+
+    async fn replay(&mut self, upto: Seq, out: &Out) -> Result<(), Stop> {
+        let session = self.wish.session;
+        while self.seen < upto {
+            let range = Range {
+                upto: Some(upto),
+                limit: PAGE_EVENTS,
+                max_bytes: PAGE_BYTES,
+                ..Range::after(self.seen)
+            };
+            let page = patiently(|| read_from(&self.store, |done| Read::Load { session, range, done })).await?;
+            if page.events.is_empty() {
+                return Err(Stop::Ended("failed", format!("the log has nothing after {}", self.seen)));
+            }
+            for (seq, json) in page.events {
+                out.push(Push::Event { json, cursor: None }).await?;
+                self.seen = seq;
+            }
+        }
+        Ok(())
+    }
+
+    /// Follows the feed until it is of no use: too slow, restarted, or a seq is missing.
+    async fn stay(&mut self, out: &Out) -> Result<(), Stop> {
+        while let Some(frame) = self.place.next().await {
+            match frame {
+                FeedFrame::Event { event, .. } if event.seq <= self.seen => {}
+                FeedFrame::Event { event, .. } if event.seq == self.seen + 1 => {
+                    out.push(Push::Event { json: event.body, cursor: None }).await?;
+                    self.seen = event.seq;
+                }
+                FeedFrame::Delta { delta, .. } => out.push(Push::Delta(delta)).await?,
+                FeedFrame::Event { .. } | FeedFrame::Lagged => break,
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,152 @@
+//! `session.create`: from what was asked and the settings to the session's first event.
+
+use crate::answers::Answers as _;
+use crate::api::{Api, READ, fault_of};
+use crate::idempotency::Keyed;
+use crate::methods::nearest;
+use crate::validate;
+use agentd_actor_kit::GateMsg;
+use agentd_protocol::{CreateParams, Created, Fault, Principal, SandboxLevel, SessionCreated};
+use agentd_settings::LimitOverrides;
+use agentd_turn::{Command, NewInput};
+use serde_json::Value;
+use std::path::Path;
+
+/// The project of a session in the root directory.
+const NO_PROJECT: &str = "root";
+
+impl Api {
+    pub(crate) async fn create(&self, who: &Principal, params: CreateParams) -> Result<Value, Fault> {
+        let key = match self.keyed(who, "session.create", params.key.as_deref(), &params).await? {
+            Keyed::Before(answer) => return Ok(answer),
+            Keyed::New(key) => key,
+        };
+        let created = Box::new(self.first_event(&params).await?);
+        let name = created.title.clone();
+        let first = params.prompt.map(|content| NewInput {
+            content,
+            delivery: None,
+            key: params.key,
+            model: None,
+        });
+        let session = self.parts.clock.stamp().session();
+        let command = Command::Create { created, first };
+        let reply = self.route(who, session, command, key.clone()).await;
+        let outcome = reply.and_then(|reply| {
+            let (input, seq) = reply.created()?;
+            Ok(Created { session, name, input, seq })
+        });
+        self.settle(key, outcome).await
+    }
+
+    /// Checks everything and fills in what was not said.
+    async fn first_event(&self, params: &CreateParams) -> Result<SessionCreated, Fault> {
+        let settings = &self.parts.settings;
+        if settings.sandbox.require != SandboxLevel::None {
+            return Err(Fault::denied("sandbox_missing", "this build has no kernel sandbox, and the settings require one")
+                .hint("set sandbox.require = \"none\" to run commands unsandboxed"));
+        }
+        if let Some(prompt) = &params.prompt {
+            validate::content(prompt, settings.limits.max_input_bytes)?;
+        }
+        validate::labels(&params.labels)?;
+        validate::rules(&params.rules)?;
+        self.check_prompts(params)?;
+        let budget = params.budget.unwrap_or_else(|| settings.budget.session.budget());
+        validate::budget(&budget)?;
+        if params.max_turns.is_some_and(|turns| turns < -1) {
+            return Err(Fault::invalid("bad_max_turns", "max_turns is -1, 0 or more"));
+        }
+        let workdir = validate::workdir(&params.workdir).await?;
+        if let Some(parent) = params.parent {
+            self.row(parent).await?;
+        }
+        let project = Path::new(&workdir).file_name().map(|name| name.to_string_lossy().into_owned());
+        let project = project.unwrap_or_else(|| NO_PROJECT.to_owned());
+        let title = match &params.title {
+            Some(title) => validate::title(title)?,
+            None => params.prompt.as_deref().and_then(validate::title_from).unwrap_or_else(|| project.clone()),
+        };
+        let overrides =
+            LimitOverrides { preset: params.preset, max_turns: params.max_turns, headless: params.headless };
+        Ok(SessionCreated {
+            title,
+            project,
+            workdir,
+            model: self.model(params.model.as_deref()).await?,
+            mode: params.mode.unwrap_or(settings.permission.mode),
+            agent: None,
+            labels: params.labels.clone(),
+            parent: params.parent,
+            limits: settings.limits(overrides),
+            budget,
+            tools: self.offered(params).await?,
+            system_prompt: params.system_prompt.clone(),
+            append_system_prompt: params.append_system_prompt.clone(),
+            rules: params.rules.clone(),
+        })
+    }
+
+    fn check_prompts(&self, params: &CreateParams) -> Result<(), Fault> {
+        let limit = self.parts.settings.limits.max_input_bytes;
+        let texts = [("system_prompt", &params.system_prompt), ("append_system_prompt", &params.append_system_prompt)];
+        for (field, text) in texts {
+            let length = text.as_ref().map_or(0, |text| u64::try_from(text.len()).unwrap_or(u64::MAX));
+            if length > limit {
+                let message = format!("{field} has {length} bytes, the limit is {limit}");
+                return Err(Fault::invalid("prompt_too_large", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The configured name of the model that was asked for. One that lacks a key is taken: the turn says what is missing.
+    pub(crate) async fn model(&self, asked: Option<&str>) -> Result<String, Fault> {
+        let models = self.parts.view.models().await;
+        let Some(name) = asked.filter(|name| !matches!(*name, "" | "auto" | "default")) else {
+            let default = models.into_iter().find(|model| model.default).map(|model| model.name);
+            return default.ok_or_else(|| {
+                Fault::unavailable("no_model", "no model is configured").hint("set model.default, see `agentctl models`")
+            });
+        };
+        if models.iter().any(|model| model.name == name) {
+            return Ok(name.to_owned());
+        }
+        let message = format!("there is no model {:?}", crate::words::cut(name));
+        let hint = match nearest(name, models.iter().map(|model| model.name.as_str())) {
+            Some(near) => format!("did you mean {near}?"),
+            None => "`agentctl models` lists them".to_owned(),
+        };
+        Err(Fault::invalid("unknown_model", message).hint(hint))
+    }
+
+    /// The tools of the session: what was asked for, else all, without those that rules deny wholly.
+    async fn offered(&self, params: &CreateParams) -> Result<Vec<String>, Fault> {
+        let specs = self.parts.registry.specs();
+        let all = || specs.iter().map(|spec| spec.name.to_owned()).collect();
+        let mut tools: Vec<String> = match &params.tools {
+            None => all(),
+            Some(asked) => asked.iter().map(|name| self.tool(name)).collect::<Result<_, _>>()?,
+        };
+        let mut seen = std::collections::BTreeSet::new();
+        tools.retain(|tool| seen.insert(tool.clone()));
+        let (names, rules) = (tools.clone(), params.rules.clone());
+        let denied = |done| GateMsg::WhollyDenied { tools: names, rules, done };
+        let denied = self.parts.gate.call(READ, denied).await.map_err(fault_of)?;
+        tools.retain(|tool| !denied.contains(tool));
+        Ok(tools)
+    }
+
+    fn tool(&self, name: &str) -> Result<String, Fault> {
+        if let Some(spec) = self.parts.registry.get(name) {
+            return Ok(spec.name.to_owned());
+        }
+        let known = || self.parts.registry.specs().iter().map(|spec| spec.name);
+        let message = format!("there is no tool {:?}", crate::words::cut(name));
+        let hint = match nearest(name, known()) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("the tools are {}", known().collect::<Vec<_>>().join(", ")),
+        };
+        Err(Fault::invalid("unknown_tool", message).hint(hint))
+    }
+}

@@ -1,0 +1,100 @@
+//! From a method's name to its function.
+
+use crate::api::Api;
+use crate::methods::scope_of;
+use agentd_protocol::{Fault, Principal};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+impl Api {
+    /// Runs a method that answers once. Subscriptions have functions of their own.
+    ///
+    /// # Errors
+    /// The fault that the client gets.
+    pub async fn call(&self, who: &Principal, method: &str, params: Value) -> Result<Value, Fault> {
+        self.allow(who, method)?;
+        let (family, verb) = method.split_once('.').unwrap_or((method, ""));
+        match family {
+            "session" => self.session_method(who, verb, params).await,
+            "node" | "model" | "tool" | "usage" => self.node_method(who, method, params).await,
+            _ => self.work_method(who, method, params).await,
+        }
+    }
+
+    /// Refuses what the principal may not do.
+    pub(crate) fn allow(&self, who: &Principal, method: &str) -> Result<(), Fault> {
+        let scope = scope_of(method)?;
+        if self.scopes(who).contains(&scope) {
+            return Ok(());
+        }
+        Err(Fault::denied("missing_scope", format!("{who} may not call {method}: it needs the scope {scope}")))
+    }
+
+    async fn session_method(&self, who: &Principal, verb: &str, params: Value) -> Result<Value, Fault> {
+        match verb {
+            "create" => self.create(who, read_params(params)?).await,
+            "get" => answer(&self.get(read_params(params)?).await?),
+            "list" => answer(&self.list(&read_params(params)?).await?),
+            "update" => answer(&self.update(who, read_params(params)?).await?),
+            "close" => answer(&self.close(who, read_params(params)?).await?),
+            "delete" => answer(&self.delete(who, read_params(params)?).await?),
+            "pause" => answer(&self.pause(who, read_params(params)?).await?),
+            "resume" => answer(&self.resume(who, read_params(params)?).await?),
+            "export" => answer(&self.export(read_params(params)?).await?),
+            "import" => self.import(who, read_params(params)?).await,
+            _ => Err(needs_connection(verb)),
+        }
+    }
+
+    async fn work_method(&self, who: &Principal, method: &str, params: Value) -> Result<Value, Fault> {
+        match method {
+            "input.send" => self.send(who, read_params(params)?).await,
+            "input.cancel" => answer(&self.cancel_input(who, read_params(params)?).await?),
+            "input.list" => answer(&self.list_inputs(read_params(params)?).await?),
+            "turn.cancel" => answer(&self.cancel_turn(who, read_params(params)?).await?),
+            "approval.list" => answer(&self.approvals(&read_params(params)?).await?),
+            "approval.decide" => answer(&self.decide(who, read_params(params)?).await?),
+            _ => Err(needs_connection(method)),
+        }
+    }
+
+    async fn node_method(&self, who: &Principal, method: &str, params: Value) -> Result<Value, Fault> {
+        if method == "usage.query" {
+            return answer(&self.usage(&read_params(params)?).await?);
+        }
+        let NoParams {} = read_params(params)?;
+        match method {
+            "node.status" => answer(&self.status().await?),
+            "node.diagnostics" => self.diagnostics().await,
+            "node.drain" => self.stop(who, crate::StopRequest::Drain),
+            "node.stop" => self.stop(who, crate::StopRequest::Stop),
+            "model.list" => answer(&self.parts.view.models().await),
+            _ => answer(&self.tools()),
+        }
+    }
+}
+
+/// A method without parameters.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoParams {}
+
+fn needs_connection(what: &str) -> Fault {
+    Fault::invalid("needs_connection", format!("{what} works only on a connection that takes pushed frames"))
+}
+
+/// Reads a method's parameters; nothing stands for none.
+pub(crate) fn read_params<P: DeserializeOwned>(params: Value) -> Result<P, Fault> {
+    let params = if params.is_null() { Value::Object(Map::new()) } else { params };
+    serde_json::from_value(params).map_err(|error| {
+        let hint = "the message names the field and what is possible";
+        Fault::invalid("bad_params", format!("the parameters are wrong: {error}")).hint(hint)
+    })
+}
+
+/// An answer as it goes over the wire.
+pub(crate) fn answer<A: Serialize>(answer: &A) -> Result<Value, Fault> {
+    serde_json::to_value(answer)
+        .map_err(|error| Fault::internal("bad_answer", format!("the answer cannot be written: {error}")))
+}

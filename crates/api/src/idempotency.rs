@@ -1,0 +1,84 @@
+//! Idempotency keys: the same key and body get the stored answer, another body is a conflict.
+
+use crate::api::Api;
+use crate::dispatch::answer;
+use agentd_actor_kit::Read;
+use agentd_protocol::{Fault, Principal};
+use agentd_store::{IdempotencyKey, StoredKey};
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+/// The longest key.
+const MAX_KEY: usize = 200;
+
+/// What the store knows of a request's key.
+pub(crate) enum Keyed {
+    /// The request was carried out before; this was the answer.
+    Before(Value),
+    /// It was not; this is to be stored with it.
+    New(Option<IdempotencyKey>),
+}
+
+impl Api {
+    /// Looks a request's key up.
+    pub(crate) async fn keyed<P: Serialize + Sync>(
+        &self,
+        who: &Principal,
+        method: &str,
+        key: Option<&str>,
+        params: &P,
+    ) -> Result<Keyed, Fault> {
+        let Some(key) = key else { return Ok(Keyed::New(None)) };
+        if key.is_empty() || key.len() > MAX_KEY || key.chars().any(char::is_control) {
+            let message = format!("the idempotency key must have 1 to {MAX_KEY} printable characters");
+            return Err(Fault::invalid("bad_key", message));
+        }
+        let mine = IdempotencyKey {
+            principal: who.clone(),
+            key: key.to_owned(),
+            method: method.to_owned(),
+            body_hash: hash(params)?,
+            answer: String::new(),
+        };
+        match self.stored(&mine).await? {
+            Some(answer) => Ok(Keyed::Before(answer)),
+            None => Ok(Keyed::New(Some(mine))),
+        }
+    }
+
+    /// The outcome of a keyed command. When another request with the same key was faster, its answer is the answer.
+    pub(crate) async fn settle<A: Serialize + Sync>(
+        &self,
+        key: Option<IdempotencyKey>,
+        outcome: Result<A, Fault>,
+    ) -> Result<Value, Fault> {
+        match (outcome, key) {
+            (Ok(done), _) => answer(&done),
+            (Err(fault), Some(key)) if fault.code == "retry" => match self.stored(&key).await? {
+                Some(answer) => Ok(answer),
+                None => Err(fault),
+            },
+            (Err(fault), _) => Err(fault),
+        }
+    }
+
+    async fn stored(&self, mine: &IdempotencyKey) -> Result<Option<Value>, Fault> {
+        let (principal, key) = (mine.principal.clone(), mine.key.clone());
+        let stored = self.read(|done| Read::Key { principal, key, done }).await?;
+        let Some(StoredKey { method, body_hash, answer }) = stored else { return Ok(None) };
+        if method != mine.method || body_hash != mine.body_hash {
+            let message = format!("the idempotency key {:?} was used for another request", mine.key);
+            return Err(Fault::conflict("key_reused", message).hint("use a new key for a new request"));
+        }
+        let answer = serde_json::from_str(&answer)
+            .map_err(|error| Fault::internal("bad_stored_answer", format!("a stored answer cannot be read: {error}")))?;
+        Ok(Some(answer))
+    }
+}
+
+fn hash<P: Serialize>(params: &P) -> Result<[u8; 32], Fault> {
+    let body = serde_json::to_vec(params)
+        .map_err(|error| Fault::internal("bad_params", format!("the parameters cannot be hashed: {error}")))?;
+    Ok(Sha256::digest(&body).into())
+}

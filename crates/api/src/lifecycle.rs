@@ -1,0 +1,103 @@
+//! `session.update`, `close`, `delete`, `pause`, `resume`.
+
+use crate::answers::Answers as _;
+use crate::api::{Api, COMMAND, READ, fault_of};
+use crate::validate;
+use agentd_actor_kit::{FeedMsg, StoreMsg, SupervisorMsg};
+use agentd_protocol::{Done, Fault, LifecycleParams, Principal, RunState, SessionId, UpdateParams};
+use agentd_turn::Command;
+
+/// The longest reason.
+const MAX_REASON: usize = 1_000;
+
+impl Api {
+    pub(crate) async fn update(&self, who: &Principal, params: UpdateParams) -> Result<Done, Fault> {
+        let nothing = UpdateParams { session: params.session.clone(), ..UpdateParams::default() };
+        if params == nothing {
+            return Err(Fault::invalid("nothing_to_update", "no new value was given")
+                .hint("give title, model, mode, labels or budget"));
+        }
+        if let Some(labels) = &params.labels {
+            validate::labels(labels)?;
+        }
+        if let Some(budget) = &params.budget {
+            validate::budget(budget)?;
+        }
+        let title = params.title.as_deref().map(validate::title).transpose()?;
+        let model = match &params.model {
+            Some(name) => Some(self.model(Some(name)).await?),
+            None => None,
+        };
+        let session = self.session(&params.session).await?;
+        let (mode, labels, budget) = (params.mode, params.labels, params.budget);
+        let command = Command::Update { title, model, mode, labels, budget };
+        Ok(self.route(who, session, command, None).await?.done())
+    }
+
+    pub(crate) async fn close(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
+        let reason = reason(params.reason, "closed by a person")?;
+        let session = self.session(&params.session).await?;
+        let command = Command::Close { reason, force: params.force };
+        Ok(self.route(who, session, command, None).await?.done())
+    }
+
+    pub(crate) async fn pause(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
+        let reason = reason(params.reason, "paused by a person")?;
+        let session = self.session(&params.session).await?;
+        Ok(self.route(who, session, Command::Pause { reason }, None).await?.done())
+    }
+
+    /// Resumes a paused session, and one whose loop crashed too often.
+    pub(crate) async fn resume(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
+        let reason = reason(params.reason, "resumed by a person")?;
+        let row = self.row_of(&params.session).await?;
+        let session = row.summary.session;
+        let revive = |done| SupervisorMsg::Revive { session, done };
+        let revived = self.parts.supervisor.call(COMMAND, revive).await.map_err(fault_of)?;
+        if revived && row.summary.status.state != RunState::Paused {
+            return Ok(Done { seq: row.head });
+        }
+        Ok(self.route(who, session, Command::Resume { reason }, None).await?.done())
+    }
+
+    /// Deletes a session; with `force` also a running one, whose turn is cancelled first.
+    pub(crate) async fn delete(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
+        let row = self.row_of(&params.session).await?;
+        let session = row.summary.session;
+        let state = self.overlay().await?.get(&session).map_or(row.summary.status.state, |status| status.state);
+        let rests = state.at_rest() || (state == RunState::Paused && row.summary.turn.is_none());
+        if !rests && !params.force {
+            let message = format!("session {} is {state}", row.summary.session.short());
+            return Err(Fault::conflict("session_running", message).hint("cancel it first, or use force"));
+        }
+        if !rests {
+            let command = Command::Close { reason: "deleted".to_owned(), force: true };
+            // A session that cannot be closed any more can still be deleted.
+            if let Err(fault) = self.route(who, session, command, None).await {
+                tracing::warn!(%session, %fault, "a running session is deleted without a close");
+            }
+        }
+        self.forget(session).await?;
+        tracing::info!(%session, by = %who, "session deleted");
+        Ok(Done { seq: row.head })
+    }
+
+    async fn forget(&self, session: SessionId) -> Result<(), Fault> {
+        let evict = |done| SupervisorMsg::Evict { session, done };
+        self.parts.supervisor.call(COMMAND, evict).await.map_err(fault_of)?;
+        let delete = |done| StoreMsg::Delete { session, done };
+        self.parts.store.call(READ, delete).await.map_err(fault_of)?.map_err(Fault::from)?;
+        self.parts.feed.cast(FeedMsg::Cold { session });
+        Ok(())
+    }
+}
+
+fn reason(given: Option<String>, default: &str) -> Result<String, Fault> {
+    match given {
+        Some(reason) if reason.chars().count() > MAX_REASON => {
+            Err(Fault::invalid("reason_too_long", format!("a reason has at most {MAX_REASON} characters")))
+        }
+        Some(reason) if !reason.trim().is_empty() => Ok(reason),
+        Some(_) | None => Ok(default.to_owned()),
+    }
+}

@@ -1,0 +1,154 @@
+//! The names of all methods, and what each one needs.
+
+use agentd_protocol::Fault;
+use std::fmt;
+
+/// What a principal may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// Look.
+    Read,
+    /// Create, send, cancel, close.
+    Steer,
+    /// Answer approvals.
+    Approve,
+    /// Stop the daemon.
+    Admin,
+}
+
+impl Scope {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Read, Self::Steer, Self::Approve, Self::Admin];
+
+    /// The word on the wire.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Steer => "steer",
+            Self::Approve => "approve",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Methods that answer once.
+const METHODS: [(&str, Scope); 24] = [
+    ("session.create", Scope::Steer),
+    ("session.get", Scope::Read),
+    ("session.list", Scope::Read),
+    ("session.update", Scope::Steer),
+    ("session.close", Scope::Steer),
+    ("session.delete", Scope::Steer),
+    ("session.pause", Scope::Steer),
+    ("session.resume", Scope::Steer),
+    ("session.export", Scope::Read),
+    ("session.import", Scope::Steer),
+    ("input.send", Scope::Steer),
+    ("input.cancel", Scope::Steer),
+    ("input.list", Scope::Read),
+    ("turn.cancel", Scope::Steer),
+    ("approval.list", Scope::Read),
+    ("approval.decide", Scope::Approve),
+    ("node.status", Scope::Read),
+    ("node.diagnostics", Scope::Read),
+    ("node.drain", Scope::Admin),
+    ("node.stop", Scope::Admin),
+    ("model.list", Scope::Read),
+    ("tool.list", Scope::Read),
+    ("usage.query", Scope::Read),
+    ("session.detach", Scope::Read),
+];
+
+/// Methods that start a subscription.
+const SUBSCRIPTIONS: [(&str, Scope); 2] = [("session.attach", Scope::Read), ("fleet.watch", Scope::Read)];
+
+/// Methods of the protocol that this build does not have.
+const LATER: [&str; 3] = ["session.compact", "session.fork", "session.rewind"];
+
+/// What a method needs.
+///
+/// # Errors
+/// There is no such method, or not in this build.
+pub(crate) fn scope_of(method: &str) -> Result<Scope, Fault> {
+    let known = METHODS.iter().chain(&SUBSCRIPTIONS);
+    if let Some((_, scope)) = known.clone().find(|(name, _)| *name == method) {
+        return Ok(*scope);
+    }
+    if LATER.contains(&method) {
+        return Err(Fault::invalid("not_implemented", format!("{method} is not implemented in this version")));
+    }
+    let shown: String = method.chars().take(64).collect();
+    let fault = Fault::invalid("unknown_method", format!("there is no method {shown:?}"));
+    let nearest = nearest(method, known.map(|(name, _)| *name));
+    Err(match nearest {
+        Some(name) => fault.hint(format!("did you mean {name}?")),
+        None => fault.hint("the methods are in the protocol's documentation"),
+    })
+}
+
+/// The known word that is most like `word`, if one is near.
+pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let word: Vec<char> = word.chars().take(64).flat_map(char::to_lowercase).collect();
+    let far = (word.len() / 3).max(2);
+    let near = known.map(|name| (distance(&word, name), name)).filter(|(distance, _)| *distance <= far);
+    near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
+}
+
+/// Insertions, deletions and replacements between the two.
+fn distance(a: &[char], b: &str) -> usize {
+    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for (pair, y) in row.windows(2).zip(&b) {
+            let (diagonal, above) = match pair {
+                [diagonal, above] => (*diagonal, *above),
+                _ => continue,
+            };
+            left = (diagonal + usize::from(x != y)).min(above + 1).min(left + 1);
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unknown_method_names_the_nearest_one() {
+        let fault = scope_of("session.creat").unwrap_err();
+        assert_eq!(
+            fault,
+            Fault::invalid("unknown_method", "there is no method \"session.creat\"")
+                .hint("did you mean session.create?")
+        );
+        let far = scope_of("make.coffee.with.milk").unwrap_err();
+        assert_eq!((far.code.as_str(), far.class), ("unknown_method", agentd_protocol::FaultClass::Invalid));
+    }
+
+    #[test]
+    fn a_method_of_a_later_version_says_so() {
+        assert_eq!(scope_of("session.fork").unwrap_err().code, "not_implemented");
+    }
+
+    #[test]
+    fn distances_count_edits() {
+        let count = |a: &str, b| distance(&a.chars().collect::<Vec<_>>(), b);
+        assert_eq!(count("read", "Read"), 0);
+        assert_eq!(count("", "abc"), 3);
+        assert_eq!(count("kitten", "sitting"), 3);
+        assert_eq!(nearest("Grpe", ["Glob", "Grep", "Ls"].into_iter()), Some("Grep"));
+        assert_eq!(nearest("Telephone", ["Glob", "Grep", "Ls"].into_iter()), None);
+    }
+}

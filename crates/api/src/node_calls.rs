@@ -1,0 +1,87 @@
+//! `node.*`, `tool.list`: the daemon itself.
+
+use crate::api::{Api, READ, StopRequest, fault_of};
+use agentd_actor_kit::{GateMsg, Read, SupervisorMsg, SupervisorStats};
+use agentd_protocol::{Fault, NodeStatus, Principal, ToolRow};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+impl Api {
+    pub(crate) async fn status(&self) -> Result<NodeStatus, Fault> {
+        let stats = self.stats().await?;
+        let facts = &self.parts.facts;
+        Ok(NodeStatus {
+            node: facts.node.clone(),
+            version: facts.version.clone(),
+            pid: facts.pid,
+            started_at: facts.started_at,
+            draining: stats.draining,
+            socket: facts.socket.clone(),
+            store: facts.store.clone(),
+            data_dir: facts.data_dir.clone(),
+            model: facts.model.clone(),
+            hot: stats.hot,
+            sessions: self.read(|done| Read::Count { done }).await?,
+            connections: self.connections(),
+            restarts: self.parts.view.restarts(),
+        })
+    }
+
+    /// What a person who looks for a fault wants to see at once. A part that does not answer says so in its place.
+    pub(crate) async fn diagnostics(&self) -> Result<Value, Fault> {
+        let status = said(self.status().await);
+        let supervisor = said(self.stats().await.map(|stats| {
+            json!({ "hot": stats.hot, "timed": stats.timed, "crashes": stats.crashes, "draining": stats.draining })
+        }));
+        let states = said(self.overlay().await.map(|overlay| {
+            let mut states = BTreeMap::<&str, u64>::new();
+            for status in overlay.values() {
+                *states.entry(status.state.as_str()).or_default() += 1;
+            }
+            states
+        }));
+        let rules = self.parts.gate.call(READ, |done| GateMsg::Rules { done }).await.map_err(fault_of);
+        let models = self.parts.view.models().await;
+        Ok(json!({
+            "status": status,
+            "supervisor": supervisor,
+            "hot_states": states,
+            "models": models,
+            "rules": said(rules),
+        }))
+    }
+
+    pub(crate) fn stop(&self, who: &Principal, request: StopRequest) -> Result<Value, Fault> {
+        tracing::info!(by = %who, ?request, "asked to stop");
+        // A full queue holds such a request already.
+        match self.parts.stop.try_send(request) {
+            Ok(()) | Err(tokio::sync::mpsc::error::TrySendError::Full(_)) => Ok(json!({})),
+            Err(tokio::sync::mpsc::error::TrySendError::Closed(_)) => {
+                Err(Fault::unavailable("stopping", "the daemon is stopping already"))
+            }
+        }
+    }
+
+    pub(crate) fn tools(&self) -> Vec<ToolRow> {
+        let row = |spec: &agentd_tools::ToolSpec| ToolRow {
+            name: spec.name.to_owned(),
+            aliases: spec.aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+            effect: spec.effect,
+            description: spec.description.to_owned(),
+            schema: spec.schema.clone(),
+        };
+        self.parts.registry.specs().iter().map(row).collect()
+    }
+
+    async fn stats(&self) -> Result<SupervisorStats, Fault> {
+        self.parts.supervisor.call(READ, |done| SupervisorMsg::Stats { done }).await.map_err(fault_of)
+    }
+}
+
+fn said<T: serde::Serialize>(part: Result<T, Fault>) -> Value {
+    let value = match part {
+        Ok(part) => serde_json::to_value(part),
+        Err(fault) => serde_json::to_value(fault),
+    };
+    value.unwrap_or(Value::Null)
+}

@@ -1,0 +1,103 @@
+//! `session.list`, `session.get`: stored rows under the live statuses. Looking wakes nobody.
+
+use crate::api::{Api, READ, fault_of};
+use agentd_actor_kit::{Read, SupervisorMsg};
+use agentd_protocol::{Fault, ListParams, RunState, SessionId, SessionParams, Status, Summary};
+use agentd_store::{Filter, Row};
+use std::collections::BTreeMap;
+
+/// Bytes of a list answer, so that it always fits a frame; the next page goes on.
+const LIST_BYTES: usize = 4 << 20;
+/// Rows read from the store at a time.
+const PAGE: u32 = 500;
+
+pub(crate) type Overlay = BTreeMap<SessionId, Status>;
+
+impl Api {
+    pub(crate) async fn get(&self, params: SessionParams) -> Result<Summary, Fault> {
+        let row = self.row_of(&params.session).await?;
+        Ok(live(row, &self.overlay().await?))
+    }
+
+    pub(crate) async fn list(&self, params: &ListParams) -> Result<Vec<Summary>, Fault> {
+        for state in &params.states {
+            check_state(state)?;
+        }
+        let overlay = self.overlay().await?;
+        let most = self.parts.settings.limits.list_rows.max(1);
+        let limit = if params.limit == 0 { most } else { params.limit.min(most) };
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let all = params.all || params.states.iter().any(|state| state == "closed");
+        let mut filter = Filter { all, labels: params.labels.clone(), limit: PAGE, ..Filter::default() };
+        filter.after = params.after;
+        let mut bytes = 0;
+        let mut found = Vec::new();
+        loop {
+            let rows = self.rows(filter.clone()).await?;
+            let Some(last) = rows.last().map(|row| row.summary.session) else { return Ok(found) };
+            for row in rows {
+                let summary = live(row, &overlay);
+                if !params.states.is_empty() && !params.states.iter().any(|want| is(summary.status.state, want)) {
+                    continue;
+                }
+                bytes += serde_json::to_vec(&summary).map_or(0, |json| json.len());
+                if bytes > LIST_BYTES && !found.is_empty() {
+                    return Ok(found);
+                }
+                found.push(summary);
+                if found.len() >= limit {
+                    return Ok(found);
+                }
+            }
+            filter.after = Some(last);
+        }
+    }
+
+    pub(crate) async fn rows(&self, filter: Filter) -> Result<Vec<Row>, Fault> {
+        self.read(|done| Read::List { filter, done }).await
+    }
+
+    /// The live statuses of sessions with an actor.
+    pub(crate) async fn overlay(&self) -> Result<Overlay, Fault> {
+        self.parts.supervisor.call(READ, |done| SupervisorMsg::Overlay { done }).await.map_err(fault_of)
+    }
+}
+
+/// A row with its live status, where it has one.
+pub(crate) fn live(row: Row, overlay: &Overlay) -> Summary {
+    let mut summary = row.summary;
+    summary.seq = row.head;
+    if let Some(status) = overlay.get(&summary.session) {
+        summary.status = status.clone();
+    }
+    summary
+}
+
+/// Whether a state is what was asked for: `running` asks for `running(model)`, too.
+fn is(state: RunState, want: &str) -> bool {
+    let text = state.as_str();
+    text == want || text.strip_prefix(want).is_some_and(|rest| rest.starts_with('('))
+}
+
+fn check_state(want: &str) -> Result<(), Fault> {
+    if RunState::parse(want).is_some() || ["running", "waiting"].contains(&want) {
+        return Ok(());
+    }
+    Err(Fault::invalid("unknown_state", format!("there is no state {:?}", crate::words::cut(want)))
+        .hint("queued, starting, running, waiting, backing_off, compacting, paused, idle, failed, closed, faulted"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::WaitReason;
+
+    #[test]
+    fn a_family_of_states_matches_each_of_them() {
+        assert!(is(RunState::RunningModel, "running"));
+        assert!(is(RunState::RunningModel, "running(model)"));
+        assert!(is(RunState::Waiting(WaitReason::Approval), "waiting"));
+        assert!(!is(RunState::Paused, "pause"));
+        assert_eq!(check_state("busy").unwrap_err().code, "unknown_state");
+    }
+}

@@ -1,0 +1,98 @@
+//! A viewer's place in the feed of one session, brought in line with what was read from the log.
+
+use crate::api::{READ, fault_of};
+use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Viewer};
+use agentd_protocol::{Fault, Seq, SessionId, Status};
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+/// How long the feed may take to tell what the log already has.
+const ALIGN: Duration = Duration::from_secs(1);
+
+/// What a viewer asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wish {
+    pub(crate) session: SessionId,
+    pub(crate) viewer: u64,
+    pub(crate) deltas: bool,
+    pub(crate) decides: bool,
+    /// Frames that the feed keeps for it.
+    pub(crate) queue: usize,
+}
+
+/// A place in the feed; given up when dropped.
+#[derive(Debug)]
+pub(crate) struct Place {
+    feed: Handle<FeedMsg>,
+    wish: Wish,
+    frames: mpsc::Receiver<FeedFrame>,
+    waiting: VecDeque<FeedFrame>,
+    /// Everything up to here was told before this place was taken, or was told to it.
+    told: Seq,
+    pub(crate) status: Option<Status>,
+    pub(crate) partial: Option<String>,
+}
+
+impl Place {
+    /// Takes a place. `durable` is a seq that was in the log before.
+    pub(crate) async fn take(feed: &Handle<FeedMsg>, wish: Wish, durable: Seq) -> Result<Self, Fault> {
+        let (queue, frames) = mpsc::channel(wish.queue.max(1));
+        let viewer = Viewer { id: wish.viewer, queue, deltas: wish.deltas, decides: wish.decides };
+        let attach = |done| FeedMsg::Attach { session: wish.session, viewer, done };
+        let attached = feed.call(READ, attach).await.map_err(fault_of)?;
+        Ok(Self {
+            feed: feed.clone(),
+            wish,
+            frames,
+            waiting: VecDeque::new(),
+            told: attached.seq.max(durable),
+            status: attached.status,
+            partial: attached.partial,
+        })
+    }
+
+    /// Waits until the feed has told what the log says up to `seen`, and drops fragments that this makes stale.
+    pub(crate) async fn align(&mut self, seen: Seq) {
+        let deadline = Instant::now() + ALIGN;
+        while self.told < seen {
+            // Without an answer in time a stale fragment may be shown; events are right either way.
+            let Ok(frame) = timeout_at(deadline, self.frames.recv()).await else { return };
+            match frame {
+                Some(FeedFrame::Event { event, .. }) => {
+                    self.told = event.seq;
+                    self.status = None;
+                    if event.kind.starts_with("model.") || event.kind == "turn.finished" {
+                        self.partial = None;
+                        self.waiting.clear();
+                    }
+                }
+                Some(frame @ FeedFrame::Delta { .. }) => {
+                    if self.waiting.len() >= self.wish.queue {
+                        self.waiting.pop_front();
+                    }
+                    self.waiting.push_back(frame);
+                }
+                Some(FeedFrame::Lagged) | None => {
+                    self.waiting.push_back(FeedFrame::Lagged);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The next frame; `None` and `Lagged` both mean that this place is worth nothing any more.
+    pub(crate) async fn next(&mut self) -> Option<FeedFrame> {
+        match self.waiting.pop_front() {
+            Some(frame) => Some(frame),
+            None => self.frames.recv().await,
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.feed.cast(FeedMsg::Detach { session: self.wish.session, viewer: self.wish.viewer });
+    }
+}

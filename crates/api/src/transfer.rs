@@ -1,0 +1,108 @@
+//! `session.export` and `session.import`: exact stored lines out, a session made of such lines in.
+
+use crate::api::{Api, COMMAND, fault_of};
+use crate::dispatch::answer;
+use crate::idempotency::Keyed;
+use agentd_actor_kit::{Read, StoreMsg};
+use agentd_protocol::{Created, Event, ExportParams, Exported, Fault, ImportParams, Principal, SessionId, Summary};
+use agentd_store::{Append, EncodedEvent, IdempotencyKey, Range};
+use agentd_turn::{Agent, Config};
+use bytes::Bytes;
+use serde_json::Value;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// Bytes of one page of an export; one event may be larger and then comes alone.
+const PAGE_BYTES: u32 = 4 << 20;
+const PAGE_EVENTS: u32 = 1_000;
+/// An import writes many events.
+const IMPORT: Duration = Duration::from_secs(120);
+
+impl Api {
+    pub(crate) async fn export(&self, params: ExportParams) -> Result<Exported, Fault> {
+        let session = self.session(&params.session).await?;
+        let limit = if params.limit == 0 { PAGE_EVENTS } else { params.limit.min(PAGE_EVENTS) };
+        let range = Range { limit, max_bytes: PAGE_BYTES, ..Range::after(params.after_seq) };
+        let page = self.read(|done| Read::Load { session, range, done }).await?;
+        let text = |(_, line): (_, Bytes)| String::from_utf8_lossy(&line).into_owned();
+        Ok(Exported { lines: page.events.into_iter().map(text).collect(), head: page.head })
+    }
+
+    pub(crate) async fn import(&self, who: &Principal, params: ImportParams) -> Result<Value, Fault> {
+        let lines = params.lines.into_iter().map(|line| Bytes::from(line.trim_end().to_owned())).collect();
+        if params.more {
+            let key = params.key.ok_or_else(|| {
+                Fault::invalid("key_missing", "an import in several pages needs a key that names it")
+            })?;
+            self.uploads().add(who, &key, lines, self.parts.clock.now())?;
+            return Ok(Value::Null);
+        }
+        let lines = match &params.key {
+            Some(key) => self.uploads().finish(who, key, lines),
+            None => lines,
+        };
+        let body: Vec<&str> = lines.iter().map(|line| std::str::from_utf8(line).unwrap_or_default()).collect();
+        let key = match self.keyed(who, "session.import", params.key.as_deref(), &body).await? {
+            Keyed::Before(answer) => return Ok(answer),
+            Keyed::New(key) => key,
+        };
+        let created = tokio::time::timeout(IMPORT, self.write_lines(&lines))
+            .await
+            .map_err(|_| Fault::timeout("import_slow", "the import took too long"))??;
+        tracing::info!(session = %created.session, by = %who, "session imported");
+        if let Some(key) = key {
+            self.keep_answer(&created, key).await;
+        }
+        answer(&created)
+    }
+
+    async fn write_lines(&self, lines: &[Bytes]) -> Result<Created, Fault> {
+        // The stream of the nil session holds the fleet's rules: nobody may bring their own.
+        let first = lines.first().and_then(|line| serde_json::from_slice::<Event>(line).ok());
+        if first.is_some_and(|event| event.session == SessionId::NIL) {
+            return Err(Fault::denied("rules_import", "the stream of always-rules cannot be imported"));
+        }
+        let mut stamp = self.parts.clock.stamp();
+        let now = self.parts.clock.now();
+        let mut name = String::new();
+        let summarize = |session: SessionId, events: &[EncodedEvent]| {
+            let summary = fold(session, events, now)?;
+            name.clone_from(&summary.name);
+            Ok(Some(summary))
+        };
+        let imported = agentd_store::import(self.parts.backend.as_ref(), lines, &mut stamp, summarize)
+            .await
+            .map_err(Fault::from)?;
+        Ok(Created { session: imported.session, name, input: None, seq: imported.head })
+    }
+
+    /// Stores the answer under its key. The session is there already, so a failure here is only a lost convenience.
+    async fn keep_answer(&self, created: &Created, mut key: IdempotencyKey) {
+        key.answer = serde_json::to_string(created).unwrap_or_default();
+        let mut append = Append::new(created.session, 1, created.seq, self.parts.clock.stamp().append());
+        append.keys.push(key);
+        let kept = self.parts.store.call(COMMAND, |done| StoreMsg::Append { append, done }).await;
+        if let Err(fault) = kept.map_err(fault_of) {
+            tracing::warn!(session = %created.session, %fault, "the key of an import was not kept");
+        }
+    }
+
+    fn uploads(&self) -> std::sync::MutexGuard<'_, crate::uploads::Uploads> {
+        self.uploads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the list says of a log. A log that an agent cannot be folded from is refused.
+fn fold(
+    session: SessionId,
+    events: &[EncodedEvent],
+    now: agentd_protocol::Timestamp,
+) -> Result<Summary, String> {
+    let mut agent = Agent::new(session, Arc::new(Config::default()));
+    for encoded in events {
+        let event: Event =
+            serde_json::from_slice(&encoded.body).map_err(|error| format!("event {}: {error}", encoded.seq))?;
+        agent.apply(&event).map_err(|error| format!("event {}: {error}", encoded.seq))?;
+    }
+    Ok(agent.summary(now))
+}

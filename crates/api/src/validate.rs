@@ -1,0 +1,145 @@
+//! Checks of what comes from outside. Each fault names the field, what is wrong, and what is right.
+
+use agentd_protocol::{Block, Budget, Fault, ImageSource, Labels};
+use std::path::{Component, Path};
+
+const MAX_LABELS: usize = 64;
+const MAX_LABEL_KEY: usize = 63;
+const MAX_LABEL_VALUE: usize = 253;
+const MAX_TITLE: usize = 200;
+const MAX_RULES: usize = 256;
+
+/// What a person or a program says to a model: text and inline images, not empty, not over the limit.
+pub(crate) fn content(blocks: &[Block], max_bytes: u64) -> Result<(), Fault> {
+    let mut bytes = 0;
+    let mut said = false;
+    for block in blocks {
+        let length = match block {
+            Block::Text { text } => {
+                said |= !text.trim().is_empty();
+                text.len()
+            }
+            Block::Image { source: ImageSource::Data(data), .. } => {
+                said = true;
+                data.len()
+            }
+            Block::Image { source: ImageSource::Blob(_), .. }
+            | Block::Thinking { .. }
+            | Block::ToolUse { .. }
+            | Block::ToolResult { .. }
+            | Block::Unknown => {
+                return Err(Fault::invalid("bad_content", "an input has only text and inline images"));
+            }
+        };
+        bytes += u64::try_from(length).unwrap_or(u64::MAX);
+    }
+    if bytes > max_bytes {
+        return Err(Fault::invalid("input_too_large", format!("the input has {bytes} bytes, the limit is {max_bytes}"))
+            .hint("put long material into a file in the working directory and name the file"));
+    }
+    if !said {
+        return Err(Fault::invalid("empty_input", "the input is empty").hint("say what the agent is to do"));
+    }
+    Ok(())
+}
+
+/// A name for people.
+pub(crate) fn title(title: &str) -> Result<String, Fault> {
+    let title = title.trim();
+    let fine = !title.is_empty() && title.chars().count() <= MAX_TITLE && !title.chars().any(char::is_control);
+    if fine && !title.starts_with('@') {
+        return Ok(title.to_owned());
+    }
+    let message = format!("a title has 1 to {MAX_TITLE} printable characters and does not begin with @");
+    Err(Fault::invalid("bad_title", message))
+}
+
+/// Labels as keys and values that selectors can say.
+pub(crate) fn labels(labels: &Labels) -> Result<(), Fault> {
+    if labels.len() > MAX_LABELS {
+        return Err(Fault::invalid("too_many_labels", format!("a session has at most {MAX_LABELS} labels")));
+    }
+    for (key, value) in labels {
+        let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+        let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+        let key_fine = key.len() <= MAX_LABEL_KEY
+            && key.chars().all(word)
+            && edge(key.chars().next())
+            && edge(key.chars().next_back());
+        if !key_fine {
+            let message = format!("the label key {:?} is not allowed", crate::words::cut(key));
+            let hint = format!("1 to {MAX_LABEL_KEY} of A-Z a-z 0-9 . _ - /, a letter or digit at both ends");
+            return Err(Fault::invalid("bad_label", message).hint(hint));
+        }
+        let forbidden = |c: char| c.is_control() || matches!(c, ',' | '=');
+        if value.len() > MAX_LABEL_VALUE || value.chars().any(forbidden) {
+            let message = format!("the value of the label {key:?} is not allowed");
+            let hint = format!("at most {MAX_LABEL_VALUE} bytes without control characters, comma and =");
+            return Err(Fault::invalid("bad_label", message).hint(hint));
+        }
+    }
+    Ok(())
+}
+
+/// An absolute path of a directory that is there.
+pub(crate) async fn workdir(text: &str) -> Result<String, Fault> {
+    let path = Path::new(text);
+    if text.is_empty() || !path.is_absolute() || text.contains('\0') {
+        return Err(Fault::invalid("bad_workdir", format!("the working directory {text:?} is not an absolute path"))
+            .hint("give the whole path, beginning with /"));
+    }
+    if path.components().any(|part| matches!(part, Component::ParentDir)) {
+        return Err(Fault::invalid("bad_workdir", format!("the working directory {text:?} has .. in it"))
+            .hint("write the path without .."));
+    }
+    let tidy: std::path::PathBuf = path.components().collect();
+    let found = tokio::fs::metadata(&tidy).await;
+    let message = match found {
+        Ok(found) if found.is_dir() => return Ok(tidy.to_string_lossy().into_owned()),
+        Ok(_) => format!("the working directory {text:?} is not a directory"),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            format!("the working directory {text:?} does not exist")
+        }
+        Err(error) => format!("the working directory {text:?} cannot be read: {error}"),
+    };
+    Err(Fault::invalid("bad_workdir", message).hint("create it, or name another one with -C DIR"))
+}
+
+/// A budget of numbers that make sense.
+pub(crate) fn budget(budget: &Budget) -> Result<(), Fault> {
+    if budget.usd.is_finite() && budget.usd >= 0.0 {
+        return Ok(());
+    }
+    Err(Fault::invalid("bad_budget", "budget.usd must be 0 (no limit) or more"))
+}
+
+/// Permission rules that can be read.
+pub(crate) fn rules(rules: &[String]) -> Result<(), Fault> {
+    if rules.len() > MAX_RULES {
+        return Err(Fault::invalid("too_many_rules", format!("a session has at most {MAX_RULES} rules")));
+    }
+    for rule in rules {
+        agentd_policy::Rule::parse(rule, agentd_policy::Source::Session)
+            .map_err(|error| Fault::invalid("bad_rule", error.to_string()))?;
+    }
+    Ok(())
+}
+
+/// A name made from the first line of what was said.
+pub(crate) fn title_from(blocks: &[Block]) -> Option<String> {
+    const LONG: usize = 60;
+    let text = blocks.iter().find_map(|block| match block {
+        Block::Text { text } => text.lines().map(str::trim).find(|line| !line.is_empty()),
+        _ => None,
+    })?;
+    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let line = words.collect::<Vec<_>>().join(" ");
+    let line = line.trim_start_matches('@');
+    let mut title: String = line.chars().take(LONG).collect();
+    if line.chars().count() > LONG {
+        let end = title.rfind(' ').filter(|end| *end > LONG / 2).unwrap_or(title.len());
+        title.truncate(end);
+        title.push('…');
+    }
+    (!title.is_empty()).then_some(title)
+}

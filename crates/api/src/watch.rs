@@ -1,0 +1,189 @@
+//! `fleet.watch`: the events of all sessions in commit order, by cursor (I2).
+
+use crate::api::{Api, READ, fault_of, read_from};
+use crate::dispatch::read_params;
+use crate::live::{Out, Push, Pushed, Stop, patiently};
+use crate::validate;
+use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg, Viewer};
+use agentd_protocol::{Fault, Lagged, Labels, Principal, SessionId, Subscribed, WatchParams};
+use bytes::Bytes;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use tokio::sync::mpsc;
+
+/// Events of one page of a catch-up.
+const PAGE: u32 = 256;
+/// Sessions whose labels are remembered.
+const REMEMBERED: usize = 10_000;
+const MAX_KINDS: usize = 64;
+
+/// A viewer of the fleet. [`Self::run`] does the work; dropping it ends the subscription.
+#[derive(Debug)]
+pub struct Watching {
+    store: Handle<StoreMsg>,
+    feed: Handle<FeedMsg>,
+    viewer: u64,
+    queue: usize,
+    /// `None` when only what is there already is wanted.
+    frames: Option<mpsc::Receiver<FeedFrame>>,
+    /// The last cursor that was looked at.
+    seen: u64,
+    filter: Filter,
+}
+
+#[derive(Debug)]
+struct Filter {
+    labels: Labels,
+    kinds: Vec<String>,
+    chosen: BTreeMap<SessionId, bool>,
+}
+
+impl Api {
+    /// Starts following the fleet. `head` of the answer is the cursor it starts from.
+    ///
+    /// # Errors
+    /// The fault that the client gets.
+    pub async fn watch(&self, who: &Principal, params: Value) -> Result<(Subscribed, Watching), Fault> {
+        self.allow(who, "fleet.watch")?;
+        let params: WatchParams = read_params(params)?;
+        validate::labels(&params.labels)?;
+        if params.kinds.len() > MAX_KINDS {
+            return Err(Fault::invalid("too_many_kinds", format!("at most {MAX_KINDS} kinds can be named")));
+        }
+        let queue = usize::try_from(self.settings().limits.attach_ring).unwrap_or(usize::MAX).clamp(1, 65_536);
+        let viewer = self.next_viewer();
+        let frames = if params.once { None } else { Some(place(&self.parts.feed, viewer, queue).await?) };
+        let seen = match params.after {
+            Some(after) => after,
+            None => self.read(|done| Read::Watch { after: None, limit: 1, done }).await?.cursor,
+        };
+        let filter = Filter { labels: params.labels, kinds: params.kinds, chosen: BTreeMap::new() };
+        let (store, feed) = (self.parts.store.clone(), self.parts.feed.clone());
+        Ok((Subscribed { sub: viewer, head: seen }, Watching { store, feed, viewer, queue, frames, seen, filter }))
+    }
+}
+
+async fn place(feed: &Handle<FeedMsg>, id: u64, length: usize) -> Result<mpsc::Receiver<FeedFrame>, Fault> {
+    let (queue, frames) = mpsc::channel(length);
+    let viewer = Viewer { id, queue, deltas: false, decides: false };
+    feed.call(READ, |done| FeedMsg::Watch { viewer, done }).await.map_err(fault_of)?;
+    Ok(frames)
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.feed.cast(FeedMsg::Unwatch { viewer: self.viewer });
+    }
+}
+
+impl Watching {
+    /// The number of the subscription.
+    #[must_use]
+    pub const fn sub(&self) -> u64 {
+        self.viewer
+    }
+
+    /// Pushes until the viewer is gone or the subscription is over.
+    pub async fn run(mut self, queue: mpsc::Sender<Pushed>) {
+        let gone = queue.clone();
+        let out = Out { sub: self.viewer, queue };
+        let stop = tokio::select! {
+            followed = self.follow(&out) => match followed {
+                Ok(()) => Stop::Ended("end", "that is all there is now".to_owned()),
+                Err(stop) => stop,
+            },
+            () = gone.closed() => Stop::ViewerGone,
+        };
+        if let Stop::Ended(code, message) = stop {
+            // The viewer may have gone meanwhile.
+            let _ = out.push(Push::Ended { code, message, cursor: Some(self.seen) }).await;
+        }
+    }
+
+    async fn follow(&mut self, out: &Out) -> Result<(), Stop> {
+        loop {
+            self.catch_up(out).await?;
+            let Some(mut frames) = self.frames.take() else { return Ok(()) };
+            self.stay(&mut frames, out).await?;
+            out.push(Push::Lagged(Lagged { after_seq: self.seen })).await?;
+            let (feed, viewer, queue) = (self.feed.clone(), self.viewer, self.queue);
+            feed.cast(FeedMsg::Unwatch { viewer });
+            self.frames = Some(patiently(|| place(&feed, viewer, queue)).await?);
+        }
+    }
+
+    async fn catch_up(&mut self, out: &Out) -> Result<(), Stop> {
+        loop {
+            let after = Some(self.seen);
+            let read = || read_from(&self.store, |done| Read::Watch { after, limit: PAGE, done });
+            let page = patiently(read).await?;
+            let last = page.events.len() < PAGE as usize;
+            for event in page.events {
+                self.show(event.cursor, event.session, &event.kind, event.body, out).await?;
+            }
+            self.seen = self.seen.max(page.cursor);
+            if last {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn stay(&mut self, frames: &mut mpsc::Receiver<FeedFrame>, out: &Out) -> Result<(), Stop> {
+        while let Some(frame) = frames.recv().await {
+            match frame {
+                FeedFrame::Event { session, cursor, event } if cursor > self.seen => {
+                    self.show(cursor, session, &event.kind, event.body, out).await?;
+                }
+                FeedFrame::Event { .. } | FeedFrame::Delta { .. } => {}
+                FeedFrame::Lagged => break,
+            }
+        }
+        Ok(())
+    }
+
+    async fn show(
+        &mut self,
+        cursor: u64,
+        session: SessionId,
+        kind: &str,
+        json: Bytes,
+        out: &Out,
+    ) -> Result<(), Stop> {
+        if self.wanted(session, kind).await? {
+            out.push(Push::Event { json, cursor: Some(cursor) }).await?;
+        }
+        self.seen = cursor;
+        Ok(())
+    }
+
+    async fn wanted(&mut self, session: SessionId, kind: &str) -> Result<bool, Stop> {
+        if kind == "session.updated" {
+            self.filter.chosen.remove(&session);
+        }
+        if !self.filter.takes(kind) {
+            return Ok(false);
+        }
+        if self.filter.labels.is_empty() {
+            return Ok(true);
+        }
+        if let Some(chosen) = self.filter.chosen.get(&session) {
+            return Ok(*chosen);
+        }
+        let row = patiently(|| read_from(&self.store, |done| Read::Row { session, done })).await?;
+        let carried = row.map(|row| row.summary.labels).unwrap_or_default();
+        let chosen = self.filter.labels.iter().all(|(key, value)| carried.get(key) == Some(value));
+        if self.filter.chosen.len() >= REMEMBERED {
+            self.filter.chosen.clear();
+        }
+        self.filter.chosen.insert(session, chosen);
+        Ok(chosen)
+    }
+}
+
+impl Filter {
+    /// `tool` asks for `tool.finished`, too.
+    fn takes(&self, kind: &str) -> bool {
+        let is = |want: &String| kind.strip_prefix(want.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        self.kinds.is_empty() || self.kinds.iter().any(is)
+    }
+}

@@ -1,0 +1,68 @@
+//! What people call a session: a full id, a prefix of either end, a name, `@last`.
+
+use crate::api::Api;
+use agentd_actor_kit::Read;
+use agentd_protocol::{Fault, SessionId};
+use agentd_store::{Filter, Row};
+
+impl Api {
+    /// The one session a word stands for.
+    pub(crate) async fn session(&self, word: &str) -> Result<SessionId, Fault> {
+        let word = word.trim();
+        if word.is_empty() {
+            return Err(Fault::invalid("session_missing", "the session is missing")
+                .hint("give its id, the beginning or end of it, its name, or @last"));
+        }
+        if word == "@last" {
+            return self.last().await;
+        }
+        let found = self.candidates(word).await?;
+        match found.as_slice() {
+            [(session, _)] => Ok(*session),
+            [] => Err(unknown(word)),
+            several => Err(ambiguous(word, several)),
+        }
+    }
+
+    /// Sessions that a word may stand for; at most ten.
+    pub(crate) async fn candidates(&self, word: &str) -> Result<Vec<(SessionId, String)>, Fault> {
+        let word = word.to_owned();
+        self.read(|done| Read::Resolve { word, done }).await
+    }
+
+    async fn last(&self) -> Result<SessionId, Fault> {
+        let filter = Filter { all: true, limit: 1, ..Filter::default() };
+        let rows = self.read(|done| Read::List { filter, done }).await?;
+        let newest = rows.first().map(|row| row.summary.session);
+        newest.ok_or_else(|| Fault::not_found("no_session", "there is no session yet"))
+    }
+
+    /// The list row of the session that a word stands for.
+    pub(crate) async fn row_of(&self, word: &str) -> Result<Row, Fault> {
+        let session = self.session(word).await?;
+        self.row(session).await
+    }
+
+    /// The list row of a session.
+    pub(crate) async fn row(&self, session: SessionId) -> Result<Row, Fault> {
+        let row = self.read(|done| Read::Row { session, done }).await?;
+        row.ok_or_else(|| unknown(&session.to_string()))
+    }
+}
+
+/// Nothing has this name.
+pub(crate) fn unknown(word: &str) -> Fault {
+    Fault::not_found("unknown_session", format!("there is no session {:?}", cut(word)))
+        .hint("`agentctl ps -a` lists them")
+}
+
+fn ambiguous(word: &str, several: &[(SessionId, String)]) -> Fault {
+    let list: Vec<String> = several.iter().map(|(id, name)| format!("{} ({name})", id.short())).collect();
+    Fault::conflict("ambiguous_session", format!("{:?} is not one session: {}", cut(word), list.join(", ")))
+        .hint("give more of the id")
+}
+
+/// A word as it may appear in a message.
+pub(crate) fn cut(word: &str) -> String {
+    word.chars().take(80).collect()
+}
