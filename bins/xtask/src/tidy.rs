@@ -1,5 +1,6 @@
 //! The house rules. Each rule is a function from the tree to findings; a finding names the file and how to mend it.
 
+mod dependencies;
 mod documents;
 mod layers;
 mod sources;
@@ -12,7 +13,7 @@ use tree::Tree;
 type Rule = fn(&Tree) -> Result<Vec<String>>;
 
 /// Every rule by name.
-pub(crate) const RULES: [(&str, Rule); 9] = [
+pub(crate) const RULES: [(&str, Rule); 10] = [
     (
         "a crate depends only on strictly lower layers",
         layers::strictly_downwards,
@@ -20,6 +21,10 @@ pub(crate) const RULES: [(&str, Rule); 9] = [
     (
         "a crate is named after its folder and says what it is",
         layers::named_and_described,
+    ),
+    (
+        "dependencies are as deny.toml says",
+        dependencies::licences_and_bans,
     ),
     ("a file fits on a few screens", sources::file_sizes),
     ("lib.rs holds docs, modules and re-exports", sources::lib_files),

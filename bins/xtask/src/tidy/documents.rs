@@ -16,17 +16,25 @@ pub(crate) fn config_keys(tree: &Tree) -> Result<Vec<String>> {
         .collect())
 }
 
-/// Keys with no comment on their line, above them, or above the run of keys they stand in.
+/// Keys with no comment on their line or above them, that no comment explains by name either (keys of a table that is
+/// shown several times are explained once).
 pub(crate) fn undocumented(text: &str) -> Vec<String> {
     let mut findings = Vec::new();
     let mut commented = false;
+    let comments: String = text
+        .lines()
+        .filter_map(|line| line.split_once('#'))
+        .map(|(_, comment)| comment)
+        .collect();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let explained: BTreeSet<&str> = comments.split(|c| !is_word(c)).collect();
     for line in text.lines().map(str::trim) {
         let key = line.split_once('=').map(|(key, _)| key.trim());
         match key {
             _ if line.starts_with('#') => commented = true,
             _ if line.is_empty() => commented = false,
             Some(key) if key.chars().all(|c| c.is_alphanumeric() || "_.-\"".contains(c)) => {
-                if !commented && !line.contains('#') {
+                if !commented && !line.contains('#') && !explained.contains(key) {
                     findings.push(key.to_owned());
                 }
                 commented = false;

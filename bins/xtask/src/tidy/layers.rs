@@ -66,10 +66,21 @@ pub(crate) fn named_and_described(tree: &Tree) -> Result<Vec<String>> {
     Ok(findings)
 }
 
-#[expect(clippy::disallowed_methods, reason = "asks cargo for the dependency graph")]
 fn members(tree: &Tree) -> Result<Vec<Member>> {
+    let metadata = metadata(tree, &["--no-deps"])?;
+    let packages = metadata
+        .get("packages")
+        .and_then(Value::as_array)
+        .context("cargo metadata has no packages")?;
+    Ok(packages.iter().map(member).collect())
+}
+
+/// What cargo knows of the workspace.
+#[expect(clippy::disallowed_methods, reason = "asks cargo for the dependency graph")]
+pub(crate) fn metadata(tree: &Tree, more: &[&str]) -> Result<Value> {
     let output = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
-        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .args(["metadata", "--format-version=1", "--locked"])
+        .args(more)
         .current_dir(&tree.root)
         .output()
         .context("cannot run cargo metadata")?;
@@ -79,12 +90,7 @@ fn members(tree: &Tree) -> Result<Vec<Member>> {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")?;
-    let packages = metadata
-        .get("packages")
-        .and_then(Value::as_array)
-        .context("cargo metadata has no packages")?;
-    Ok(packages.iter().map(member).collect())
+    serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")
 }
 
 fn member(package: &Value) -> Member {

@@ -1,3 +1,4 @@
+use super::dependencies::acceptable;
 use super::documents::undocumented;
 use super::layers::{Member, upward};
 use super::sources::{file_sizes, honest_tests, invariants, lib_files, names, words};
@@ -120,4 +121,25 @@ fn an_undocumented_key_is_found() {
         undocumented("# Words.\na = 1\nb = 2\nc = 3 # Words.\n\n[s]\nd = 4\n"),
         ["b", "d"]
     );
+}
+
+#[test]
+fn a_licence_that_is_not_listed_is_found() {
+    let allowed = ["MIT", "Apache-2.0", "Unicode-3.0"].map(str::to_owned).into();
+    for good in [
+        "MIT",
+        "MIT OR GPL-3.0",
+        "Apache-2.0/MIT",
+        "(MIT OR Apache-2.0) AND Unicode-3.0",
+    ] {
+        assert!(acceptable(good, &allowed), "{good}");
+    }
+    for bad in [
+        "GPL-3.0",
+        "",
+        "MIT AND GPL-3.0",
+        "(MIT OR Apache-2.0) AND GPL-3.0",
+    ] {
+        assert!(!acceptable(bad, &allowed), "{bad}");
+    }
 }

@@ -1,0 +1,86 @@
+//! Rules about what we depend on, as `deny.toml` says.
+
+use super::layers::metadata;
+use super::tree::Tree;
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use toml::Table;
+
+pub(crate) fn licences_and_bans(tree: &Tree) -> Result<Vec<String>> {
+    let deny: Table = tree.text("deny.toml")?.parse().context("deny.toml is not TOML")?;
+    let words = |section: &str, key: &str| -> BTreeSet<String> {
+        let list = deny
+            .get(section)
+            .and_then(|s| s.get(key))
+            .and_then(toml::Value::as_array);
+        let word = |value: &toml::Value| {
+            value
+                .as_str()
+                .or_else(|| value.get("crate").and_then(toml::Value::as_str))
+                .map(str::to_owned)
+        };
+        list.into_iter().flatten().filter_map(word).collect()
+    };
+    let (allowed, banned) = (words("licenses", "allow"), words("bans", "deny"));
+    let metadata = metadata(tree, &[])?;
+    let packages = metadata
+        .get("packages")
+        .and_then(Value::as_array)
+        .context("cargo metadata has no packages")?;
+    let used = used(&metadata);
+    let mut findings = Vec::new();
+    for package in packages {
+        let text = |key: &str| package.get(key).and_then(Value::as_str).unwrap_or_default();
+        if !used.contains(text("id")) {
+            continue;
+        }
+        if banned.contains(text("name")) {
+            findings.push(format!("{} is banned in deny.toml", text("name")));
+        }
+        if !acceptable(text("license"), &allowed) {
+            findings.push(format!(
+                "{}: the licence {:?} is not in deny.toml",
+                text("name"),
+                text("license")
+            ));
+        }
+        if package
+            .get("source")
+            .and_then(Value::as_str)
+            .is_some_and(|source| !source.starts_with("registry+"))
+        {
+            findings.push(format!("{} comes from outside of the registry", text("name")));
+        }
+    }
+    Ok(findings)
+}
+
+/// The packages that are really built somewhere: those in the resolved graph.
+fn used(metadata: &Value) -> BTreeSet<&str> {
+    let nodes = metadata.pointer("/resolve/nodes").and_then(Value::as_array);
+    nodes
+        .into_iter()
+        .flatten()
+        .filter_map(|node| node.get("id").and_then(Value::as_str))
+        .collect()
+}
+
+/// Whether one way of choosing among the alternatives of an SPDX expression is allowed.
+pub(crate) fn acceptable(expression: &str, allowed: &BTreeSet<String>) -> bool {
+    let expression = expression.replace('/', " OR ");
+    let all = |part: &str| {
+        part.split(" AND ").all(|licence| {
+            let licence = licence.trim().trim_matches(|c| c == '(' || c == ')').trim();
+            licence
+                .split(" OR ")
+                .any(|one| allowed.contains(one.trim().trim_matches(|c| c == '(' || c == ')')))
+        })
+    };
+    // `(A OR B) AND C` needs both; `A OR B AND C` binds AND tighter.
+    if expression.contains('(') {
+        all(&expression)
+    } else {
+        expression.split(" OR ").any(all)
+    }
+}
