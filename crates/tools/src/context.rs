@@ -2,9 +2,10 @@
 
 use crate::seen::FilesSeen;
 use agentd_protocol::ToolOutcome;
-use agentd_sandbox::{Beneath, HelperSlot};
+use agentd_sandbox::{Beneath, HelperSlot, SpillFile};
 use agentd_settings::ToolsConfig;
 use std::fmt;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,13 +13,7 @@ use std::sync::Arc;
 pub type ToolLimits = ToolsConfig;
 
 /// Output that a running tool made since the last report.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
-    /// Where in the whole output `text` begins, in bytes; a gap means that some was not shown.
-    pub offset: u64,
-    /// The new output.
-    pub text: String,
-}
+pub type Progress = agentd_sandbox::Fresh;
 
 /// Takes the output of running tools, at most every 100 ms; must not block.
 #[derive(Clone)]
@@ -59,19 +54,33 @@ pub struct ToolContext {
     pub helper: HelperSlot,
     /// The limits.
     pub limits: Arc<ToolLimits>,
-    /// Where output that is too long for a result is put.
+    /// Where output that is too long for a result is put meanwhile.
     pub spill_dir: PathBuf,
     /// Who sees output while it comes.
     pub progress: ProgressSink,
 }
 
-/// The whole of an output that was too long for its result: a file to be stored as a blob, removed when dropped.
+/// The whole of an output that was too long for its result, to be stored as a blob whose name goes into
+/// `truncated.spill`.
 #[derive(Debug)]
-pub struct Spilled {
-    /// The name under which `truncated.spill` refers to it.
-    pub name: String,
-    /// The file.
-    pub path: PathBuf,
+pub enum Spilled {
+    /// In a file, removed when dropped.
+    File(SpillFile),
+    /// In memory.
+    Memory(Vec<u8>),
+}
+
+impl Spilled {
+    /// The bytes.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub async fn bytes(self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::File(file) => tokio::fs::read(file.path()).await,
+            Self::Memory(bytes) => Ok(bytes),
+        }
+    }
 }
 
 /// What a tool call came to.
@@ -81,4 +90,13 @@ pub struct Finished {
     pub outcome: ToolOutcome,
     /// The whole output, when the result is not all of it.
     pub spilled: Option<Spilled>,
+}
+
+impl From<ToolOutcome> for Finished {
+    fn from(outcome: ToolOutcome) -> Self {
+        Self {
+            outcome,
+            spilled: None,
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! A call that was checked.
 
-use agentd_protocol::EffectClass;
-use agentd_sandbox::Beneath;
+use crate::refusal::{Code, refuse};
+use crate::spec::ToolSpec;
+use agentd_protocol::{EffectClass, ToolOutcome};
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 /// What is done to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,7 +22,8 @@ pub enum Subject {
     Path {
         /// What is done to it.
         op: PathOp,
-        /// Relative to the working directory (`.` is the directory itself), without `.` and `..` inside; absolute where it was given so.
+        /// Without `.` and `..` inside; relative to the working directory (`.` is the directory itself), or absolute
+        /// where it was given so.
         path: String,
     },
     /// A command line.
@@ -53,15 +55,155 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The same call with absolute paths inside the working directory made relative; pure.
+    #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+    pub(crate) fn of(spec: &ToolSpec, mut input: Value) -> Result<Self, ToolOutcome> {
+        let text = |name: &str| input.get(name).and_then(Value::as_str).map(str::to_owned);
+        let field = if matches!(spec.name, "Read" | "Write" | "Edit") {
+            "file_path"
+        } else {
+            "path"
+        };
+        let path = text(field).unwrap_or_else(|| ".".to_owned());
+        if spec.name == "Edit" && input.get("old_string") == input.get("new_string") {
+            let why = "Edit: `old_string` and `new_string` are equal, so nothing would change. Give the text as it should become in `new_string`.";
+            return Err(refuse(Code::InvalidArgs, why));
+        }
+        let (subject, about) = if let Some(command) = text("command") {
+            if command.contains('\0') {
+                return Err(refuse(
+                    Code::InvalidArgs,
+                    "Bash: the command has a NUL character in it.",
+                ));
+            }
+            let about = text("description")
+                .filter(|words| !words.trim().is_empty())
+                .unwrap_or_else(|| command.clone());
+            (Subject::Command { command }, about)
+        } else {
+            let op = if spec.effect == EffectClass::Write {
+                PathOp::Write
+            } else {
+                PathOp::Read
+            };
+            let path = clean(&path);
+            let about =
+                text("pattern").map_or_else(|| path.clone(), |pattern| format!("{pattern} in {path}"));
+            (Subject::Path { op, path }, about)
+        };
+        if let (Subject::Path { path, .. }, Some(object)) = (&subject, input.as_object_mut()) {
+            // What is judged is what is opened.
+            object.insert(field.to_owned(), Value::from(path.clone()));
+        }
+        let title = format!("{} {}", spec.name, one_line(&about));
+        Ok(Self {
+            name: spec.name,
+            input,
+            title,
+            effect: spec.effect,
+            idempotent: spec.idempotent,
+            subject,
+        })
+    }
+
+    /// The same call with an absolute path inside the working directory made relative, so that rules for relative paths
+    /// see it. Works on the text alone.
     #[must_use]
-    pub fn within(self, _workdir: &Path) -> Self {
+    pub fn within(mut self, workdir: &Path) -> Self {
+        if let Subject::Path { path, .. } = &mut self.subject
+            && let Ok(inside) = Path::new(path.as_str()).strip_prefix(workdir)
+        {
+            let inside = clean(&inside.to_string_lossy());
+            let field = if self.input.get("file_path").is_some() {
+                "file_path"
+            } else {
+                "path"
+            };
+            if let Some(object) = self.input.as_object_mut() {
+                object.insert(field.to_owned(), Value::from(inside.clone()));
+            }
+            *path = inside;
+        }
         self
     }
 
-    /// What exactly will happen: the command, or the change as a diff. Reads files: not for an actor's handler.
-    #[must_use]
-    pub fn detail(&self, _workdir: &Beneath) -> String {
-        todo!()
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.input.get(name).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Option<u64> {
+        self.input.get(name).and_then(Value::as_u64)
+    }
+
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        self.input.get(name).and_then(Value::as_bool).unwrap_or_default()
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        match &self.subject {
+            Subject::Path { path, .. } => path,
+            Subject::Command { .. } | Subject::Url(_) | Subject::Nothing => ".",
+        }
+    }
+}
+
+/// A path without `.`, `..` and doubled slashes. What climbs out keeps its `..` in front and is refused when opened.
+fn clean(path: &str) -> String {
+    let mut clean = PathBuf::new();
+    for component in Path::new(path).components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => match clean.components().next_back() {
+                Some(Component::Normal(_)) => {
+                    clean.pop();
+                }
+                Some(Component::RootDir) => {}
+                Some(Component::ParentDir | Component::CurDir | Component::Prefix(_)) | None => {
+                    clean.push("..")
+                }
+            },
+            other @ (Component::Normal(_) | Component::RootDir | Component::Prefix(_)) => clean.push(other),
+        }
+    }
+    if clean.as_os_str().is_empty() {
+        ".".to_owned()
+    } else {
+        clean.to_string_lossy().into_owned()
+    }
+}
+
+/// The first line, at most 100 characters of it.
+fn one_line(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    let mut short: String = line.chars().take(100).collect();
+    if short.len() < text.trim().len() {
+        short.push_str("...");
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_cleaned_as_text() {
+        for (path, expected) in [
+            ("a", "a"),
+            ("./a//b/.", "a/b"),
+            ("a/../b", "b"),
+            ("a/..", "."),
+            ("../x", "../x"),
+            ("a/../../x", "../x"),
+            ("/a/../../b", "/b"),
+        ] {
+            assert_eq!(clean(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn titles_are_one_short_line() {
+        assert_eq!(one_line("cargo test"), "cargo test");
+        assert_eq!(one_line("a\nb"), "a...");
+        assert_eq!(one_line(&"x".repeat(101)), format!("{}...", "x".repeat(100)));
     }
 }

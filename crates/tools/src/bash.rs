@@ -1,0 +1,143 @@
+//! Bash: a command under the session's helper.
+
+use crate::context::{Finished, Spilled, ToolContext};
+use crate::prepared::Prepared;
+use crate::refusal::{Code, from_sandbox};
+use crate::shape::ends;
+use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
+use agentd_sandbox::{CaptureLimits, CollectSpec, Collected, CommandSpec, Exit, Running, SandboxError};
+use serde_json::json;
+use std::time::Duration;
+
+/// What a missing file gives as error number.
+const ENOENT: i32 = 2;
+
+pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+    let asked = prepared
+        .number("timeout_ms")
+        .unwrap_or(ctx.limits.bash_timeout_ms);
+    let time = Duration::from_millis(asked.min(ctx.limits.bash_timeout_max_ms));
+    let spec = CollectSpec {
+        time,
+        limits: CaptureLimits::default(),
+        spill_dir: ctx.spill_dir.clone(),
+        spill_bytes: ctx.limits.spill_bytes,
+    };
+    let running = match start(prepared.text("command"), ctx).await {
+        Ok(running) => running,
+        Err(error) => return from_sandbox(&error).into(),
+    };
+    let progress = ctx.progress.clone();
+    match running.collect(&spec, move |fresh| progress.report(fresh)).await {
+        Ok(collected) => finished(collected, time, ctx),
+        // It was started, so it may have done something.
+        Err(error) => {
+            let mut outcome = from_sandbox(&error);
+            outcome.status = ToolStatus::Interrupted;
+            outcome.outcome_unknown = true;
+            outcome
+                .llm_text
+                .push_str(" The command was started; what it did is not known.");
+            outcome.into()
+        }
+    }
+}
+
+async fn start(command: &str, ctx: &ToolContext) -> Result<Running, SandboxError> {
+    let helper = ctx.helper.get().await?;
+    let with = |shell: &str| CommandSpec {
+        argv: vec![shell.to_owned(), "-c".to_owned(), command.to_owned()],
+        cwd: ctx.workdir.path().to_owned(),
+        env: Vec::new(),
+    };
+    match helper.run(with("bash")).await {
+        Err(SandboxError::CommandStart {
+            errno: Some(ENOENT), ..
+        }) => helper.run(with("sh")).await,
+        other => other,
+    }
+}
+
+fn finished(collected: Collected, time: Duration, ctx: &ToolContext) -> Finished {
+    let output = &collected.output;
+    let head = String::from_utf8_lossy(output.head()).into_owned();
+    let tail = String::from_utf8_lossy(&output.tail()).into_owned();
+    let max_lines = usize::try_from(ctx.limits.max_lines).unwrap_or(usize::MAX);
+    let max_bytes = usize::try_from(ctx.limits.max_bytes).unwrap_or(usize::MAX);
+    let cut = ends(&head, &tail, output.skipped(), max_lines, max_bytes);
+    let truncated = cut.is_some().then(|| Truncated {
+        bytes: output.bytes(),
+        lines: output.lines(),
+        spill: None,
+    });
+    let mut text = match cut {
+        None => format!("{head}{tail}"),
+        Some((first, last)) => {
+            let notice = format!(
+                "[... the middle is left out: {} lines and {} bytes in all. Run it again with a filter (grep, head, tail) or send the output to a file and Read that ...]",
+                output.lines(),
+                output.bytes()
+            );
+            format!("{}\n{notice}\n{last}", first.trim_end_matches('\n'))
+        }
+    };
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let (status, code, ending) = ending(collected.exit, collected.timed_out, time);
+    if text.is_empty() && ending.is_empty() {
+        text.push_str("[no output]\n");
+    }
+    text.push_str(&ending);
+    let details = json!({
+        "code": code.map(Code::as_str),
+        "exit_code": collected.exit.code,
+        "signal": collected.exit.signal,
+        "timed_out": collected.timed_out,
+        "bytes": output.bytes(),
+        "lines": output.lines(),
+        "spill_error": collected.spill_error,
+    });
+    let whole_in_memory = truncated.is_some() && collected.spill.is_none() && output.skipped() == 0;
+    let spilled = match collected.spill {
+        Some(file) if truncated.is_some() => Some(Spilled::File(file)),
+        _ if whole_in_memory => Some(Spilled::Memory([output.head(), &output.tail()].concat())),
+        _ => None,
+    };
+    Finished {
+        outcome: ToolOutcome {
+            details: Some(details),
+            truncated,
+            ..ToolOutcome::text(status, text)
+        },
+        spilled,
+    }
+}
+
+fn ending(exit: Exit, timed_out: bool, time: Duration) -> (ToolStatus, Option<Code>, String) {
+    if timed_out {
+        let text = format!(
+            "[stopped after {} ms: the time was over. Give a larger `timeout_ms`, or do less at once.]\n",
+            time.as_millis()
+        );
+        return (ToolStatus::Timeout, Some(Code::Timeout), text);
+    }
+    match (exit.code, exit.signal) {
+        (Some(0), _) => (ToolStatus::Ok, None, String::new()),
+        (Some(code), _) => (
+            ToolStatus::Error,
+            Some(Code::Exec),
+            format!("[exit code {code}]\n"),
+        ),
+        (None, Some(signal)) => (
+            ToolStatus::Error,
+            Some(Code::Exec),
+            format!("[ended by signal {signal}]\n"),
+        ),
+        (None, None) => (
+            ToolStatus::Error,
+            Some(Code::Exec),
+            "[ended in an unknown way]\n".to_owned(),
+        ),
+    }
+}

@@ -1,0 +1,70 @@
+//! Changes, as people and models read them.
+
+use similar::{ChangeTag, TextDiff};
+use std::time::Duration;
+
+/// A change of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// The unified diff.
+    pub(crate) text: String,
+    /// Lines that came.
+    pub(crate) added: usize,
+    /// Lines that went.
+    pub(crate) removed: usize,
+}
+
+/// The change from one content to another. An absent old content is a new file.
+pub(crate) fn change(path: &str, old: Option<&[u8]>, new: &[u8]) -> Change {
+    let before = String::from_utf8_lossy(old.unwrap_or_default());
+    let after = String::from_utf8_lossy(new);
+    // Past the deadline the diff is coarser, never wrong.
+    let diff = TextDiff::configure()
+        .timeout(Duration::from_millis(500))
+        .diff_lines(&*before, &*after);
+    let count = |tag| {
+        diff.iter_all_changes()
+            .filter(|change| change.tag() == tag)
+            .count()
+    };
+    let from = if old.is_some() {
+        format!("a/{path}")
+    } else {
+        "/dev/null".to_owned()
+    };
+    let text = diff
+        .unified_diff()
+        .context_radius(3)
+        .header(&from, &format!("b/{path}"))
+        .to_string();
+    Change {
+        text,
+        added: count(ChangeTag::Insert),
+        removed: count(ChangeTag::Delete),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_a_unified_diff_with_its_counts() {
+        let expected = "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n";
+        assert_eq!(
+            change("f", Some(b"a\nb\nc\n"), b"a\nB\nc\n"),
+            Change {
+                text: expected.to_owned(),
+                added: 1,
+                removed: 1
+            }
+        );
+    }
+
+    #[test]
+    fn a_new_file_comes_from_nothing() {
+        let made = change("f", None, b"x\n");
+        assert_eq!(made.text, "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n");
+        assert_eq!((made.added, made.removed), (1, 0));
+    }
+}

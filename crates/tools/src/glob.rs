@@ -1,0 +1,103 @@
+//! Glob: files by name.
+
+use crate::context::ToolContext;
+use crate::prepared::Prepared;
+use crate::read::{explain, locate};
+use crate::refusal::{Code, refuse};
+use crate::run::Abandoned;
+use crate::shape::page;
+use crate::walk::{Patience, files, matcher, names_hidden};
+use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
+use agentd_sandbox::{EntryKind, SandboxError};
+use serde_json::json;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+/// The most paths that are collected.
+const MAX_PATHS: usize = 1_000;
+
+pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> ToolOutcome {
+    let base = match directory(prepared, ctx) {
+        Ok(base) => base,
+        Err(refusal) => return refusal,
+    };
+    let pattern = prepared.text("pattern");
+    let inside = pattern
+        .strip_prefix(&format!("{}/", ctx.workdir.path().display()))
+        .unwrap_or(pattern);
+    if inside.starts_with('/') || inside.split('/').any(|part| part == "..") {
+        let text = "Glob: the pattern must stay inside the working directory: no `..`, no absolute path outside. Give the directory in `path`.";
+        return refuse(Code::Denied, text);
+    }
+    let matcher = match matcher(inside) {
+        Ok(matcher) => matcher,
+        Err(error) => {
+            return refuse(
+                Code::InvalidArgs,
+                format!("Glob: {error}. Example: `src/**/*.rs`."),
+            );
+        }
+    };
+    let hidden = names_hidden(inside) || names_hidden(prepared.path());
+    let mut paths = Vec::new();
+    let patience = Patience::new(abandoned);
+    let complete = files(&ctx.workdir, &base, hidden, &patience, |path| {
+        let from_base = path.strip_prefix(&base).unwrap_or(&path);
+        if matcher.is_match(from_base) || matcher.is_match(&path) {
+            paths.push(path.to_string_lossy().into_owned());
+        }
+        paths.len() < MAX_PATHS
+    });
+    show(ctx, inside, &paths, complete)
+}
+
+fn show(ctx: &ToolContext, pattern: &str, paths: &[String], complete: bool) -> ToolOutcome {
+    let max_lines = usize::try_from(ctx.limits.max_lines).unwrap_or(usize::MAX);
+    let max_bytes = usize::try_from(ctx.limits.max_bytes).unwrap_or(usize::MAX);
+    let page = page(
+        paths.iter().map(|path| Cow::Borrowed(path.as_str())),
+        max_lines,
+        max_bytes,
+    );
+    let complete = complete && page.complete;
+    let mut text = if paths.is_empty() {
+        format!("No file matches {pattern}.\n")
+    } else {
+        page.text
+    };
+    if !complete {
+        text.push_str(&format!(
+            "[The first {} paths; there are more. Use a narrower pattern or `path`.]\n",
+            page.lines
+        ));
+    }
+    let count = u64::try_from(paths.len()).unwrap_or(u64::MAX);
+    ToolOutcome {
+        details: Some(json!({ "files": count, "complete": complete })),
+        truncated: (!complete).then(|| Truncated {
+            bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
+            lines: count,
+            spill: None,
+        }),
+        ..ToolOutcome::text(ToolStatus::Ok, text)
+    }
+}
+
+/// The directory that a search starts from: exactly the one that was judged.
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+fn directory(prepared: &Prepared, ctx: &ToolContext) -> Result<PathBuf, ToolOutcome> {
+    let path = locate(prepared, ctx)?;
+    let failed = |error: &SandboxError| explain(&ctx.workdir, &path, error);
+    let entry = ctx.workdir.entry(&path).map_err(|error| failed(&error))?;
+    if entry.kind != EntryKind::Directory {
+        return Err(refuse(
+            Code::NotFile,
+            format!("Glob: {} is not a directory.", path.display()),
+        ));
+    }
+    Ok(if path == Path::new(".") {
+        PathBuf::new()
+    } else {
+        path
+    })
+}

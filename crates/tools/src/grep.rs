@@ -1,0 +1,158 @@
+//! Grep: text in files.
+
+use crate::context::ToolContext;
+use crate::grep_sink::{FileSink, Hits, Mode};
+use crate::prepared::Prepared;
+use crate::read::{explain, locate, open};
+use crate::refusal::{Code, refuse};
+use crate::run::Abandoned;
+use crate::walk::{Patience, files, matcher, names_hidden};
+use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
+use agentd_sandbox::EntryKind;
+use globset::GlobMatcher;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// The most lines of a result.
+const MAX_LINES: usize = 250;
+
+pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> ToolOutcome {
+    grep(prepared, ctx, abandoned).unwrap_or_else(|refusal| refusal)
+}
+
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+fn grep(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result<ToolOutcome, ToolOutcome> {
+    let path = locate(prepared, ctx)?;
+    let regex = regex(prepared)?;
+    let glob = glob(prepared)?;
+    let patience = Patience::new(abandoned);
+    let max_lines = usize::try_from(ctx.limits.max_lines)
+        .unwrap_or(usize::MAX)
+        .min(MAX_LINES);
+    let max_bytes = usize::try_from(ctx.limits.max_bytes).unwrap_or(usize::MAX);
+    let mut hits = Hits::new(mode(prepared), max_lines, max_bytes);
+    let mut searcher = searcher(prepared);
+    let entry = ctx
+        .workdir
+        .entry(&path)
+        .map_err(|error| explain(&ctx.workdir, &path, &error))?;
+    let complete = match entry.kind {
+        EntryKind::Directory => {
+            let base = if path == Path::new(".") {
+                PathBuf::new()
+            } else {
+                path.clone()
+            };
+            let hidden = names_hidden(prepared.path()) || names_hidden(prepared.text("glob"));
+            files(&ctx.workdir, &base, hidden, &patience, |file| {
+                let from_base = file.strip_prefix(&base).unwrap_or(&file);
+                let wanted = glob
+                    .as_ref()
+                    .is_none_or(|glob| glob.is_match(from_base) || glob.is_match(&file));
+                if wanted && let Ok(opened) = ctx.workdir.open_file(&file) {
+                    search(&mut searcher, &regex, &opened.file, &file, &mut hits, &patience);
+                }
+                !hits.full()
+            })
+        }
+        EntryKind::File | EntryKind::Symlink | EntryKind::Special => {
+            let opened = open(&ctx.workdir, &path)?;
+            search(&mut searcher, &regex, &opened.file, &path, &mut hits, &patience);
+            !patience.is_over()
+        }
+    };
+    Ok(show(prepared, &hits, complete))
+}
+
+fn search(
+    searcher: &mut Searcher,
+    regex: &RegexMatcher,
+    file: &std::fs::File,
+    path: &Path,
+    hits: &mut Hits,
+    patience: &Patience,
+) {
+    let name = path.to_string_lossy();
+    let mut sink = FileSink {
+        hits,
+        path: &name,
+        matches: 0,
+        stop: &|| patience.is_over(),
+    };
+    // A file that cannot be read to its end still gave the hits before that.
+    let _ = searcher.search_file(regex, file, &mut sink);
+    let matches = sink.matches;
+    hits.end_file(&name, matches);
+}
+
+fn show(prepared: &Prepared, hits: &Hits, complete: bool) -> ToolOutcome {
+    let complete = complete && !hits.full();
+    let mut text: String = hits.lines.iter().map(|line| format!("{line}\n")).collect();
+    if hits.lines.is_empty() {
+        text = format!(
+            "No match for {:?} in {}.\n",
+            prepared.text("pattern"),
+            prepared.path()
+        );
+    }
+    if !complete {
+        text.push_str("[There may be more. Use a narrower pattern, `path` or `glob`, or output_mode \"files_with_matches\".]\n");
+    }
+    ToolOutcome {
+        details: Some(json!({ "matches": hits.matches, "files": hits.files, "complete": complete })),
+        truncated: (!complete).then(|| Truncated {
+            bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
+            lines: u64::try_from(hits.lines.len()).unwrap_or(u64::MAX),
+            spill: None,
+        }),
+        ..ToolOutcome::text(ToolStatus::Ok, text)
+    }
+}
+
+fn mode(prepared: &Prepared) -> Mode {
+    match prepared.text("output_mode") {
+        "files_with_matches" => Mode::Files,
+        "count" => Mode::Count,
+        _ => Mode::Content,
+    }
+}
+
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+fn regex(prepared: &Prepared) -> Result<RegexMatcher, ToolOutcome> {
+    RegexMatcherBuilder::new()
+        .case_insensitive(prepared.flag("case_insensitive"))
+        .line_terminator(Some(b'\n'))
+        .build(prepared.text("pattern"))
+        .map_err(|error| {
+            let hint = "Escape special characters with a backslash, for example `fn main\\(`. Matches are within one line.";
+            refuse(Code::InvalidArgs, format!("Grep: the pattern is not a regular expression: {error}. {hint}"))
+        })
+}
+
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+fn glob(prepared: &Prepared) -> Result<Option<GlobMatcher>, ToolOutcome> {
+    let pattern = prepared.text("glob");
+    if pattern.is_empty() {
+        return Ok(None);
+    }
+    let bad = |error| {
+        refuse(
+            Code::InvalidArgs,
+            format!("Grep: `glob`: {error}. Example: `*.rs`."),
+        )
+    };
+    matcher(pattern).map(Some).map_err(bad)
+}
+
+fn searcher(prepared: &Prepared) -> Searcher {
+    let around = usize::try_from(prepared.number("context").unwrap_or_default()).unwrap_or_default();
+    SearcherBuilder::new()
+        .binary_detection(BinaryDetection::quit(0))
+        .before_context(around)
+        .after_context(around)
+        // A line that is longer than this ends the search of its file.
+        .heap_limit(Some(8 << 20))
+        .build()
+}

@@ -1,0 +1,119 @@
+//! Collects the hits of a search, up to its limits.
+
+use crate::shape::cut_line;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkMatch};
+use std::io;
+
+/// The longest part of a line that is shown.
+const LINE_CHARS: usize = 500;
+
+/// What is shown of hits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// The lines.
+    Content,
+    /// The files' paths.
+    Files,
+    /// The number of hits of each file.
+    Count,
+}
+
+/// The hits so far.
+#[derive(Debug)]
+pub(crate) struct Hits {
+    pub(crate) mode: Mode,
+    pub(crate) lines: Vec<String>,
+    bytes: usize,
+    pub(crate) matches: u64,
+    pub(crate) files: u64,
+    max_lines: usize,
+    max_bytes: usize,
+}
+
+impl Hits {
+    pub(crate) const fn new(mode: Mode, max_lines: usize, max_bytes: usize) -> Self {
+        Self {
+            mode,
+            lines: Vec::new(),
+            bytes: 0,
+            matches: 0,
+            files: 0,
+            max_lines,
+            max_bytes,
+        }
+    }
+
+    /// Whether nothing more is taken.
+    pub(crate) const fn full(&self) -> bool {
+        self.lines.len() >= self.max_lines || self.bytes >= self.max_bytes
+    }
+
+    fn line(&mut self, line: String) {
+        self.bytes += line.len() + 1;
+        self.lines.push(line);
+    }
+
+    /// Ends a file in which there were `matches` hits.
+    pub(crate) fn end_file(&mut self, path: &str, matches: u64) {
+        if matches == 0 {
+            return;
+        }
+        self.files += 1;
+        self.matches += matches;
+        match self.mode {
+            Mode::Content => {}
+            Mode::Files => self.line(path.to_owned()),
+            Mode::Count => self.line(format!("{path}:{matches}")),
+        }
+    }
+}
+
+/// Takes the hits of one file.
+pub(crate) struct FileSink<'a> {
+    pub(crate) hits: &'a mut Hits,
+    pub(crate) path: &'a str,
+    pub(crate) matches: u64,
+    pub(crate) stop: &'a dyn Fn() -> bool,
+}
+
+impl FileSink<'_> {
+    fn show(&mut self, number: Option<u64>, mark: char, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes);
+        let line = cut_line(text.trim_end_matches(['\n', '\r']), LINE_CHARS).into_owned();
+        self.hits.line(format!(
+            "{}{mark}{}{mark}{line}",
+            self.path,
+            number.unwrap_or_default()
+        ));
+    }
+}
+
+impl Sink for FileSink<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, hit: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        self.matches += 1;
+        match self.hits.mode {
+            Mode::Content => {
+                self.show(hit.line_number(), ':', hit.bytes());
+                Ok(!self.hits.full() && !(self.stop)())
+            }
+            Mode::Files => Ok(false),
+            Mode::Count => Ok(!(self.stop)()),
+        }
+    }
+
+    fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> Result<bool, io::Error> {
+        if self.hits.mode == Mode::Content {
+            self.show(line.line_number(), '-', line.bytes());
+        }
+        Ok(!self.hits.full())
+    }
+
+    fn context_break(&mut self, _: &Searcher) -> Result<bool, io::Error> {
+        if self.hits.mode == Mode::Content {
+            self.hits.line("--".to_owned());
+        }
+        Ok(true)
+    }
+}

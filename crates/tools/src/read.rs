@@ -1,0 +1,217 @@
+//! Read: a text file, page by page.
+
+use crate::context::ToolContext;
+use crate::prepared::Prepared;
+use crate::refusal::{Code, from_sandbox, refuse};
+use crate::seen::sha256;
+use crate::shape::{LINE_CHARS, cut_line, page};
+use crate::suggest::nearest;
+use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
+use agentd_sandbox::{Beneath, OpenFile, SandboxError};
+use serde_json::json;
+use std::borrow::Cow;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
+    read(prepared, ctx).unwrap_or_else(|refusal| refusal)
+}
+
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+fn read(prepared: &Prepared, ctx: &ToolContext) -> Result<ToolOutcome, ToolOutcome> {
+    let path = locate(prepared, ctx)?;
+    let mut opened = open(&ctx.workdir, &path)?;
+    let max = ctx.limits.max_file_bytes;
+    let mut content = Vec::new();
+    let taken = opened
+        .file
+        .by_ref()
+        .take(max.saturating_add(1))
+        .read_to_end(&mut content);
+    taken.map_err(|error| refuse(Code::Tool, format!("Cannot read {}: {error}.", path.display())))?;
+    let too_big = u64::try_from(content.len()).unwrap_or(u64::MAX) > max;
+    content.truncate(usize::try_from(max).unwrap_or(usize::MAX));
+    if let Some(kind) = binary_kind(&content) {
+        return Err(refuse_binary(&path, kind, opened.bytes));
+    }
+    Ok(show(
+        prepared,
+        ctx,
+        &path,
+        &content,
+        too_big.then_some(opened.bytes),
+    ))
+}
+
+fn show(
+    prepared: &Prepared,
+    ctx: &ToolContext,
+    path: &Path,
+    content: &[u8],
+    cut_of: Option<u64>,
+) -> ToolOutcome {
+    let text = String::from_utf8_lossy(content);
+    let lossy = matches!(text, Cow::Owned(_));
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let total = text.lines().count();
+    let first = usize::try_from(prepared.number("offset").unwrap_or(1)).unwrap_or(usize::MAX);
+    let name = path.display();
+    if total == 0 {
+        let outcome = ToolOutcome::text(ToolStatus::Ok, format!("[{name} is empty]"));
+        return ToolOutcome {
+            details: Some(details(path, content, cut_of, 0)),
+            ..outcome
+        };
+    }
+    if first > total {
+        return refuse(
+            Code::InvalidArgs,
+            format!("Read: `offset` {first} is past the end: {name} has {total} lines."),
+        );
+    }
+    let wanted = usize::try_from(prepared.number("limit").unwrap_or(u64::MAX)).unwrap_or(usize::MAX);
+    let max_lines = usize::try_from(ctx.limits.max_lines)
+        .unwrap_or(usize::MAX)
+        .min(wanted);
+    let max_bytes = usize::try_from(ctx.limits.max_bytes).unwrap_or(usize::MAX);
+    let numbered = text
+        .lines()
+        .enumerate()
+        .skip(first - 1)
+        .map(|(at, line)| Cow::Owned(format!("{:>6}|{}", at + 1, cut_line(line, LINE_CHARS))));
+    let page = page(numbered, max_lines, max_bytes);
+    let last = first - 1 + page.lines;
+    let mut notes = Vec::new();
+    if let Some(bytes) = cut_of {
+        notes.push(format!(
+            "{name} has {bytes} bytes; only its first {} are shown by Read and it cannot be edited with Edit. For the rest use Grep, or Bash with `sed -n`.",
+            content.len()
+        ));
+    }
+    if last < total {
+        notes.push(format!(
+            "Lines {first} to {last} of {total}. Continue with offset={}.",
+            last + 1
+        ));
+    }
+    if lossy {
+        notes.push("The file is not valid UTF-8; what is not is shown as \u{fffd}.".to_owned());
+    }
+    let notes: String = notes.iter().map(|note| format!("[{note}]\n")).collect();
+    let mut outcome = ToolOutcome::text(ToolStatus::Ok, format!("{}{notes}", page.text));
+    outcome.display = Some(format!("{name}: lines {first} to {last} of {total}"));
+    outcome.details = Some(details(path, content, cut_of, total));
+    outcome.truncated = (!page.complete && page.lines < wanted || cut_of.is_some()).then(|| Truncated {
+        bytes: cut_of.unwrap_or_else(|| u64::try_from(content.len()).unwrap_or(u64::MAX)),
+        lines: u64::try_from(total).unwrap_or(u64::MAX),
+        spill: None,
+    });
+    outcome
+}
+
+/// A file that was not read to its end is not known, so it cannot be edited.
+fn details(path: &Path, content: &[u8], cut_of: Option<u64>, lines: usize) -> serde_json::Value {
+    let path = path.to_string_lossy();
+    match cut_of {
+        None => json!({ "path": path, "sha256": sha256(content), "bytes": content.len(), "lines": lines }),
+        Some(bytes) => json!({ "path": path, "bytes": bytes }),
+    }
+}
+
+/// Where a call's path is beneath the working directory.
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+pub(crate) fn locate(prepared: &Prepared, ctx: &ToolContext) -> Result<PathBuf, ToolOutcome> {
+    ctx.workdir
+        .relative(prepared.path())
+        .map_err(|error| from_sandbox(&error))
+}
+
+/// Opens exactly the file that was judged: where links led elsewhere, the model is told where.
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+pub(crate) fn open(workdir: &Beneath, path: &Path) -> Result<OpenFile, ToolOutcome> {
+    let opened = workdir
+        .open_file(path)
+        .map_err(|error| explain(workdir, path, &error))?;
+    if opened.real == path {
+        return Ok(opened);
+    }
+    let text = format!(
+        "{} is, or leads through, a symbolic link. The file is {}: use that path.",
+        path.display(),
+        opened.real.display()
+    );
+    Err(refuse(Code::Denied, text))
+}
+
+/// What went wrong with a path, with what to do instead.
+pub(crate) fn explain(workdir: &Beneath, path: &Path, error: &SandboxError) -> ToolOutcome {
+    let mut outcome = from_sandbox(error);
+    match error {
+        SandboxError::NotFound { .. } => {
+            let parent = path
+                .parent()
+                .filter(|parent| !parent.as_os_str().is_empty())
+                .unwrap_or(Path::new("."));
+            let near = workdir.list(parent, 1000).ok().and_then(|(entries, _)| {
+                let name = path.file_name()?.to_str()?;
+                let found = nearest(name, entries.iter().map(|entry| entry.name.as_str()))?;
+                Some(if parent == Path::new(".") {
+                    found.to_owned()
+                } else {
+                    parent.join(found).display().to_string()
+                })
+            });
+            let hint = match near {
+                Some(near) => format!(" Did you mean {near}?"),
+                None => " Use Glob or Ls to find the right path.".to_owned(),
+            };
+            outcome.llm_text.push_str(&hint);
+        }
+        SandboxError::WrongKind {
+            found: "a directory", ..
+        } => outcome.llm_text.push_str(" Use Ls to list it."),
+        _ => {}
+    }
+    outcome
+}
+
+pub(crate) fn refuse_binary(path: &Path, kind: &str, bytes: u64) -> ToolOutcome {
+    let hint = match kind {
+        "an image" => "Images cannot be shown to the model yet.",
+        _ => "It cannot be read as text; use Bash with a program that understands it.",
+    };
+    refuse(
+        Code::Binary,
+        format!("{} is {kind} of {bytes} bytes. {hint}", path.display()),
+    )
+}
+
+/// What a content is, when it is not text.
+pub(crate) fn binary_kind(content: &[u8]) -> Option<&'static str> {
+    const KINDS: [(&[u8], &str); 10] = [
+        (b"\x89PNG\r\n", "an image"),
+        (b"\xff\xd8\xff", "an image"),
+        (b"GIF8", "an image"),
+        (b"%PDF-", "a PDF document"),
+        (b"PK\x03\x04", "a zip archive"),
+        (b"\x1f\x8b", "gzip data"),
+        (b"\x7fELF", "an ELF program"),
+        (b"\xca\xfe\xba\xbe", "compiled code"),
+        (b"SQLite format 3\0", "an SQLite database"),
+        (b"\x28\xb5\x2f\xfd", "zstd data"),
+    ];
+    if content.starts_with(b"RIFF") && content.get(8..12) == Some(b"WEBP") {
+        return Some("an image");
+    }
+    let known = KINDS
+        .iter()
+        .find(|(magic, _)| content.starts_with(magic))
+        .map(|(_, kind)| *kind);
+    known.or_else(|| {
+        content
+            .iter()
+            .take(8192)
+            .any(|byte| *byte == 0)
+            .then_some("a binary file")
+    })
+}

@@ -1,0 +1,82 @@
+//! Results that say no, written for the model, with the codes of the seeds for programs.
+
+use agentd_protocol::{ToolOutcome, ToolStatus};
+use agentd_sandbox::SandboxError;
+use serde_json::json;
+
+/// A stable word for why a call failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    InvalidArgs,
+    UnknownTool,
+    NotFound,
+    NotUnique,
+    NotFile,
+    Exists,
+    Denied,
+    NotRead,
+    Changed,
+    TooLarge,
+    Binary,
+    Exec,
+    Timeout,
+    Tool,
+}
+
+impl Code {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidArgs => "E_INVALID_ARGS",
+            Self::UnknownTool => "E_UNKNOWN_TOOL",
+            Self::NotFound => "E_NOT_FOUND",
+            Self::NotUnique => "E_NOT_UNIQUE",
+            Self::NotFile => "E_NOT_FILE",
+            Self::Exists => "E_EXISTS",
+            Self::Denied => "E_DENIED",
+            Self::NotRead => "E_NOT_READ",
+            Self::Changed => "E_CHANGED",
+            Self::TooLarge => "E_TOO_LARGE",
+            Self::Binary => "E_BINARY",
+            Self::Exec => "E_EXEC",
+            Self::Timeout => "E_TIMEOUT",
+            Self::Tool => "E_TOOL",
+        }
+    }
+}
+
+/// A call that failed, with the reason for the model.
+pub(crate) fn refuse(code: Code, text: impl Into<String>) -> ToolOutcome {
+    let status = if code == Code::Timeout {
+        ToolStatus::Timeout
+    } else {
+        ToolStatus::Error
+    };
+    ToolOutcome {
+        details: Some(json!({ "code": code.as_str() })),
+        ..ToolOutcome::text(status, text)
+    }
+}
+
+/// What the sandbox refused, as a result.
+pub(crate) fn from_sandbox(error: &SandboxError) -> ToolOutcome {
+    let code = match error {
+        SandboxError::NotFound { .. } => Code::NotFound,
+        SandboxError::Exists { .. } => Code::Exists,
+        SandboxError::WrongKind { .. } => Code::NotFile,
+        SandboxError::Outside { .. } | SandboxError::Symlink { .. } | SandboxError::Linked { .. } => {
+            Code::Denied
+        }
+        SandboxError::BadPath { .. } | SandboxError::CommandTooLong { .. } => Code::InvalidArgs,
+        SandboxError::TooBig { .. } => Code::TooLarge,
+        SandboxError::Changed { .. } => Code::Changed,
+        SandboxError::CommandStart { .. } => Code::Exec,
+        SandboxError::HelperSlow { .. } => Code::Timeout,
+        SandboxError::Unsupported { .. }
+        | SandboxError::HelperStart { .. }
+        | SandboxError::HelperGone
+        | SandboxError::Message(_)
+        | SandboxError::Workdir { .. }
+        | SandboxError::Io { .. } => Code::Tool,
+    };
+    refuse(code, format!("{error}."))
+}
