@@ -32,6 +32,9 @@ mod suggest;
 mod walk;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 pub use agentd_sandbox::{Beneath, HelperSlot};
 pub use context::{Finished, Progress, ProgressSink, Spilled, ToolContext, ToolLimits};
 pub use prepared::{PathOp, Prepared, Subject};

@@ -1,0 +1,250 @@
+use super::*;
+use crate::{PathOp, Prepared, Subject};
+use agentd_protocol::EffectClass;
+use serde_json::json;
+use std::path::Path;
+
+fn registry() -> Registry {
+    Registry::builtin(&ToolLimits::default())
+}
+
+fn prepare(name: &str, input: Value) -> Prepared {
+    registry()
+        .prepare(name, &input)
+        .unwrap_or_else(|refusal| panic!("{}", refusal.llm_text))
+}
+
+fn refusal(name: &str, input: Value) -> (String, String) {
+    let refused = registry().prepare(name, &input).unwrap_err();
+    assert_eq!(refused.status, ToolStatus::Error);
+    (code(&refused), refused.llm_text)
+}
+
+#[test]
+fn the_builtin_tools_have_the_contracts_names_and_schemas_that_accept_their_examples() {
+    let registry = registry();
+    let names: Vec<_> = registry.specs().iter().map(|spec| spec.name).collect();
+    assert_eq!(names, ["Read", "Write", "Edit", "Ls", "Glob", "Grep", "Bash"]);
+    for spec in registry.specs() {
+        prepare(spec.name, spec.example.clone());
+        assert!(spec.schema["additionalProperties"] == json!(false));
+    }
+}
+
+#[test]
+fn tools_are_found_by_alias_in_any_case() {
+    let registry = registry();
+    for (given, name) in [
+        ("exec", "Bash"),
+        ("run_cmd", "Bash"),
+        ("BASH", "Bash"),
+        ("read_file", "Read"),
+        ("write_file", "Write"),
+        ("Edit_File", "Edit"),
+        ("list_dir", "Ls"),
+        ("glob_file_search", "Glob"),
+        ("grep", "Grep"),
+    ] {
+        assert_eq!(registry.get(given).map(|spec| spec.name), Some(name), "{given}");
+    }
+}
+
+#[test]
+fn no_two_tools_share_a_name() {
+    let registry = registry();
+    let mut names: Vec<String> = registry
+        .specs()
+        .iter()
+        .flat_map(|spec| {
+            spec.aliases
+                .iter()
+                .chain([&spec.name])
+                .map(|name| name.to_lowercase())
+        })
+        .collect();
+    let all = names.len();
+    names.sort();
+    names.dedup();
+    // Grep and Glob are found by their own names in lower case, so those are no aliases.
+    assert_eq!(names.len(), all);
+}
+
+#[test]
+fn an_unknown_tool_is_answered_with_the_names_and_the_nearest_one() {
+    let (code, text) = refusal("Reed", json!({}));
+    assert_eq!(code, "E_UNKNOWN_TOOL");
+    assert_eq!(
+        text,
+        "Unknown tool: `Reed`. Did you mean `Read`? The tools are: Read, Write, Edit, Ls, Glob, Grep, Bash."
+    );
+    assert!(
+        !refusal("deploy_to_production", json!({}))
+            .1
+            .contains("Did you mean")
+    );
+}
+
+#[test]
+fn a_prepared_call_says_what_it_is_about() {
+    let read = prepare(
+        "read_file",
+        json!({ "path": "./src//a/../main.rs", "offset": "3" }),
+    );
+    assert_eq!(
+        read,
+        Prepared {
+            name: "Read",
+            input: json!({ "offset": 3, "file_path": "src/main.rs" }),
+            title: "Read src/main.rs".to_owned(),
+            effect: EffectClass::Read,
+            idempotent: true,
+            subject: Subject::Path {
+                op: PathOp::Read,
+                path: "src/main.rs".to_owned()
+            },
+        }
+    );
+    let bash = prepare(
+        "exec",
+        json!({ "cmd": "cargo test\n# more", "description": null }),
+    );
+    assert_eq!(
+        bash.subject,
+        Subject::Command {
+            command: "cargo test\n# more".to_owned()
+        }
+    );
+    assert_eq!(
+        (bash.title.as_str(), bash.effect, bash.idempotent),
+        ("Bash cargo test...", EffectClass::Exec, false)
+    );
+    let ls = prepare("Ls", json!({}));
+    assert_eq!(
+        ls.subject,
+        Subject::Path {
+            op: PathOp::Read,
+            path: ".".to_owned()
+        }
+    );
+    let write = prepare("Write", json!({ "file_path": "../x", "content": "" }));
+    assert_eq!(
+        write.subject,
+        Subject::Path {
+            op: PathOp::Write,
+            path: "../x".to_owned()
+        }
+    );
+}
+
+#[test]
+fn i7_what_is_judged_is_what_is_opened_also_for_absolute_paths() {
+    let inside = prepare("Read", json!({ "file_path": "/w/a/../b" })).within(Path::new("/w"));
+    assert_eq!(
+        inside.subject,
+        Subject::Path {
+            op: PathOp::Read,
+            path: "b".to_owned()
+        }
+    );
+    assert_eq!(inside.input, json!({ "file_path": "b" }));
+    let outside = prepare("Read", json!({ "file_path": "/w/../etc/passwd" })).within(Path::new("/w"));
+    assert_eq!(
+        outside.subject,
+        Subject::Path {
+            op: PathOp::Read,
+            path: "/etc/passwd".to_owned()
+        }
+    );
+    let root = prepare("Ls", json!({ "path": "/w/" })).within(Path::new("/w"));
+    assert_eq!(
+        root.subject,
+        Subject::Path {
+            op: PathOp::Read,
+            path: ".".to_owned()
+        }
+    );
+}
+
+#[test]
+fn the_seeds_spellings_of_fields_are_understood() {
+    let edit = prepare(
+        "edit",
+        json!({ "path": "a", "old_text": "x", "new_text": "y", "replace_all": "true" }),
+    );
+    assert_eq!(
+        edit.input,
+        json!({ "file_path": "a", "old_string": "x", "new_string": "y", "replace_all": true })
+    );
+    let edit = prepare("Edit", json!({ "path": "a", "old": "x", "new": "y" }));
+    assert_eq!(edit.text("old_string"), "x");
+    assert_eq!(
+        prepare("exec", json!({ "command": "x", "timeout": 30 })).number("timeout_ms"),
+        Some(30_000)
+    );
+    assert_eq!(
+        prepare("Bash", json!({ "command": "x", "timeout": 30_000 })).number("timeout_ms"),
+        Some(30_000)
+    );
+    assert!(prepare("Grep", json!({ "query": "x", "-i": true })).flag("case_insensitive"));
+}
+
+#[test]
+fn bad_arguments_are_named_with_what_was_expected_and_an_example() {
+    let (code, text) = refusal("Read", json!({ "file_pth": "a", "limit": "many", "offset": 0 }));
+    assert_eq!(code, "E_INVALID_ARGS");
+    for part in [
+        "`file_path` is missing",
+        "`file_pth` is not an argument (did you mean `file_path`?)",
+        "`limit` must be of type integer, got a string",
+        "`offset` must be at least 1",
+        "Got: {\"file_pth\":\"a\"",
+        "file_path (string, required), offset (integer), limit (integer)",
+        "Example: {\"file_path\":\"src/main.rs\"",
+    ] {
+        assert!(text.contains(part), "{part} is not in: {text}");
+    }
+    assert!(
+        refusal("Bash", json!({ "command": "x", "timeout_ms": 600_001 }))
+            .1
+            .contains("`timeout_ms` must be at most 600000")
+    );
+    prepare("Bash", json!({ "command": "x", "timeout_ms": 600_000 }));
+    assert!(
+        refusal("Bash", json!({ "command": "" }))
+            .1
+            .contains("`command` must not be empty")
+    );
+    assert!(refusal("Bash", json!({ "command": "a\u{0}b" })).1.contains("NUL"));
+    assert!(
+        refusal("Grep", json!({ "pattern": "x", "output_mode": "all" }))
+            .1
+            .contains("output_mode")
+    );
+}
+
+#[test]
+fn arguments_that_are_no_object_are_refused() {
+    assert!(
+        refusal("Read", json!("{\"file_path\": \"a"))
+            .1
+            .contains("not valid JSON (perhaps they were cut off")
+    );
+    assert!(refusal("Read", json!(["a"])).1.contains("not a JSON object"));
+    assert!(refusal("Read", json!(null)).1.contains("not a JSON object"));
+    let long = refusal("Write", json!("x".repeat(100_000))).1;
+    assert!(
+        long.len() < 1_500,
+        "what was got is quoted in part: {}",
+        long.len()
+    );
+}
+
+#[test]
+fn an_edit_that_changes_nothing_is_refused_before_anybody_is_asked() {
+    let (code, text) = refusal(
+        "Edit",
+        json!({ "file_path": "a", "old_string": "x", "new_string": "x" }),
+    );
+    assert_eq!(code, "E_INVALID_ARGS");
+    assert!(text.contains("are equal"));
+}

@@ -1,0 +1,164 @@
+use super::*;
+use serde_json::json;
+use std::os::unix::fs::symlink;
+
+fn project() -> World {
+    let world = World::new();
+    world
+        .put("src/main.rs", "fn main() {\n    run();\n}\n")
+        .put("src/deep/lib.rs", "pub fn run() {}\n")
+        .put("notes.md", "run it\nRUN it\n")
+        .put(".gitignore", "target/\n*.log\n")
+        .put("target/out.rs", "run\n")
+        .put("x.log", "run\n")
+        .put(".hidden/h.rs", "run\n")
+        .put(".git/config", "run\n")
+        .put("binary", b"run\0run\n");
+    world
+}
+
+#[tokio::test]
+async fn glob_finds_by_pattern_and_honours_ignore_files() {
+    let mut world = project();
+    assert_eq!(
+        world.ok("Glob", json!({ "pattern": "*.rs" })).await,
+        "src/deep/lib.rs\nsrc/main.rs\n"
+    );
+    assert_eq!(
+        world.ok("Glob", json!({ "pattern": "src/*.rs" })).await,
+        "src/main.rs\n"
+    );
+    assert_eq!(
+        world
+            .ok("Glob", json!({ "pattern": "*.rs", "path": "src/deep" }))
+            .await,
+        "src/deep/lib.rs\n"
+    );
+    assert_eq!(
+        world.ok("Glob", json!({ "pattern": ".hidden/*" })).await,
+        ".hidden/h.rs\n"
+    );
+    assert_eq!(
+        world.ok("Glob", json!({ "pattern": "*.py" })).await,
+        "No file matches *.py.\n"
+    );
+    let absolute = format!("{}/src/*.rs", world.root().display());
+    assert_eq!(
+        world.ok("Glob", json!({ "pattern": absolute })).await,
+        "src/main.rs\n"
+    );
+    assert_eq!(
+        world.refused("Glob", json!({ "pattern": "a[" })).await.0,
+        "E_INVALID_ARGS"
+    );
+    assert_eq!(
+        world
+            .refused("Glob", json!({ "pattern": "*", "path": "notes.md" }))
+            .await
+            .0,
+        "E_NOT_FILE"
+    );
+}
+
+#[tokio::test]
+async fn glob_is_bounded() {
+    let mut world = project();
+    world.limits.max_lines = 1;
+    let cut = world.call("Glob", json!({ "pattern": "*.rs" })).await;
+    assert_eq!(
+        cut.llm_text,
+        "src/deep/lib.rs\n[The first 1 paths; there are more. Use a narrower pattern or `path`.]\n"
+    );
+    assert_eq!(cut.truncated.map(|cut| cut.lines), Some(2));
+}
+
+#[tokio::test]
+async fn grep_shows_lines_with_path_and_number() {
+    let mut world = project();
+    let all = "notes.md:1:run it\nsrc/deep/lib.rs:1:pub fn run() {}\nsrc/main.rs:2:    run();\n";
+    assert_eq!(world.ok("Grep", json!({ "pattern": "run" })).await, all);
+    assert_eq!(
+        world
+            .ok("Grep", json!({ "pattern": "^run", "case_insensitive": true }))
+            .await,
+        "notes.md:1:run it\nnotes.md:2:RUN it\n"
+    );
+    assert_eq!(
+        world
+            .ok("Grep", json!({ "pattern": "run", "glob": "*.md" }))
+            .await,
+        "notes.md:1:run it\n"
+    );
+    assert_eq!(
+        world
+            .ok(
+                "Grep",
+                json!({ "pattern": "run\\(", "path": "src/main.rs", "context": 1 })
+            )
+            .await,
+        "src/main.rs-1-fn main() {\nsrc/main.rs:2:    run();\nsrc/main.rs-3-}\n"
+    );
+    assert_eq!(
+        world.ok("Grep", json!({ "pattern": "nothing" })).await,
+        "No match for \"nothing\" in ..\n"
+    );
+}
+
+#[tokio::test]
+async fn grep_shows_files_or_counts() {
+    let mut world = project();
+    let files = json!({ "pattern": "run", "path": "src", "output_mode": "files_with_matches" });
+    assert_eq!(world.ok("Grep", files).await, "src/deep/lib.rs\nsrc/main.rs\n");
+    let count = json!({ "pattern": "(?i)run", "glob": "*.md", "output_mode": "count" });
+    assert_eq!(world.ok("Grep", count).await, "notes.md:2\n");
+}
+
+#[tokio::test]
+async fn grep_is_bounded_in_lines_and_in_the_length_of_a_line() {
+    let mut world = World::new();
+    world
+        .put("many", "hit\n".repeat(300))
+        .put("long", format!("hit{}\n", "x".repeat(1000)));
+    let long = world
+        .ok("Grep", json!({ "pattern": "hit", "path": "long" }))
+        .await;
+    assert_eq!(
+        long,
+        format!("long:1:hit{} ... [503 more characters]\n", "x".repeat(497))
+    );
+    let many = world
+        .call("Grep", json!({ "pattern": "hit", "path": "many" }))
+        .await;
+    assert_eq!(many.llm_text.lines().count(), 251);
+    assert!(many.llm_text.ends_with("output_mode \"files_with_matches\".]\n"));
+    assert_eq!(
+        many.details,
+        Some(json!({ "matches": 250, "files": 1, "complete": false }))
+    );
+}
+
+#[tokio::test]
+async fn a_bad_regular_expression_is_explained() {
+    let mut world = project();
+    let (code, text) = world.refused("Grep", json!({ "pattern": "main(" })).await;
+    assert_eq!(code, "E_INVALID_ARGS");
+    assert!(
+        text.contains("unclosed group") && text.contains("Escape special characters"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn searches_do_not_follow_links() {
+    let mut world = World::new();
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("f.rs"), "run\n").unwrap();
+    symlink(outside.path(), world.root().join("out")).unwrap();
+    symlink(outside.path().join("f.rs"), world.root().join("l.rs")).unwrap();
+    world.put("in.rs", "run\n");
+    assert_eq!(
+        world.ok("Grep", json!({ "pattern": "run" })).await,
+        "in.rs:1:run\n"
+    );
+    assert_eq!(world.ok("Glob", json!({ "pattern": "*.rs" })).await, "in.rs\n");
+}
