@@ -1,1 +1,24 @@
-//! control
+//! The control socket: a codec over [`agentd_api::Api`]. No method is implemented here.
+//!
+//! Invariants: I6 (one connection's flood, stall or junk costs no other: every queue has a bound, every wait a deadline),
+//! I7 (a peer whose user or ancestry cannot be read is refused; so nobody approves their own tool calls), I2 (pushed frames
+//! keep their order, and a subscription's answer comes before its first push).
+//!
+//! Flow: [`bind`] -> [`serve`] -> peer check -> `hello` -> `welcome` -> request -> [`agentd_api::Api::call`] -> answer.
+
+mod connection;
+mod error;
+mod greeting;
+mod listen;
+mod peer;
+mod reader;
+mod requests;
+mod server;
+mod writer;
+
+pub use error::ControlError;
+pub use listen::{Listener, bind};
+pub use server::serve;
+
+#[cfg(test)]
+mod tests;

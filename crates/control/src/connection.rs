@@ -1,0 +1,98 @@
+//! One connection from its first byte to its last.
+
+use crate::greeting::greet;
+use crate::peer::Users;
+use crate::reader::{FrameReader, ReadEnd};
+use crate::requests::Requests;
+use crate::writer::{ANSWERS, PUSHES, WRITE, write_all};
+use agentd_api::Api;
+use agentd_protocol::{Fault, Principal};
+use agentd_wire::{ClientFrame, FrameLimits, ServerFrame};
+use std::sync::Arc;
+use tokio::net::UnixStream;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// What a connection is served with.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) api: Arc<Api>,
+    pub(crate) shutdown: watch::Receiver<bool>,
+}
+
+impl Connection {
+    pub(crate) async fn run(self, stream: UnixStream, users: &Users) {
+        let _counted = self.api.connection_opened();
+        let admitted = users.admit(&stream);
+        let limit = usize::try_from(self.api.settings().limits.max_frame_bytes).unwrap_or(usize::MAX);
+        let (read, write) = stream.into_split();
+        let reader = FrameReader::new(read, FrameLimits::of_requests(limit));
+        let (answers, answers_rx) = mpsc::channel(ANSWERS);
+        let (pushes, pushes_rx) = mpsc::channel(PUSHES);
+        let mut writer = tokio::spawn(write_all(write, answers_rx, pushes_rx));
+        let requests = Requests::new(Arc::clone(&self.api), answers.clone(), pushes);
+        let last_word = match admitted {
+            Ok(who) => self.talk(reader, who, requests, &answers, &mut writer).await,
+            Err(fault) => {
+                tracing::warn!(%fault, "a connection was refused");
+                // The writer ends when nobody can give it anything any more.
+                drop(requests);
+                Some(fault)
+            }
+        };
+        if let Some(fault) = last_word {
+            // A writer that is gone has nobody to tell.
+            let _ = answers.send(ServerFrame::Fault { id: None, fault }).await;
+        }
+        drop(answers);
+        if !writer.is_finished() && timeout(WRITE, &mut writer).await.is_err() {
+            writer.abort();
+        }
+    }
+
+    /// Reads requests until the peer closes, breaks the rules, stalls, or the daemon stops. `Some` is what to say last.
+    async fn talk(
+        mut self,
+        mut reader: FrameReader,
+        who: Principal,
+        mut requests: Requests,
+        answers: &mpsc::Sender<ServerFrame>,
+        writer: &mut JoinHandle<()>,
+    ) -> Option<Fault> {
+        let welcome = match greet(&mut reader, &self.api, &who).await {
+            Ok(welcome) => welcome?,
+            Err(fault) => return Some(fault),
+        };
+        answers.send(ServerFrame::Welcome(welcome)).await.ok()?;
+        loop {
+            let frame = tokio::select! {
+                // A writer that ended has given the peer up.
+                _ = &mut *writer => return None,
+                () = stopping(&mut self.shutdown) => {
+                    requests.finish().await;
+                    return Some(Fault::unavailable("stopping", "the daemon is stopping"));
+                }
+                frame = reader.next() => frame,
+            };
+            match frame {
+                Ok(ClientFrame::Request(request)) => requests.start(&who, request).await,
+                Ok(ClientFrame::Hello(_)) => {
+                    return Some(Fault::invalid("hello_again", "a connection has one hello, as its first frame"));
+                }
+                Err(ReadEnd::Closed) => {
+                    // A peer may close its end and still read: what it asked is answered.
+                    requests.finish().await;
+                    return None;
+                }
+                Err(ReadEnd::Slow) => return Some(Fault::timeout("frame_late", "a frame did not end in time")),
+                Err(ReadEnd::Bad(error)) => return Some(error.into()),
+            }
+        }
+    }
+}
+
+/// Waits until the daemon stops; a sender that is gone means the same.
+pub(crate) async fn stopping(shutdown: &mut watch::Receiver<bool>) {
+    let _ = shutdown.wait_for(|stop| *stop).await;
+}

@@ -1,0 +1,97 @@
+//! Opening the socket: private to the user, never taken from a daemon that lives.
+
+use crate::error::ControlError;
+use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::time::timeout;
+
+/// Bytes that a socket's address holds, without the final zero.
+const MAX_PATH: usize = 107;
+/// How long a daemon may take to take a connection before we believe that it lives all the same.
+const KNOCK: Duration = Duration::from_secs(1);
+
+/// An open socket. Dropping it removes the file and lets another daemon have the path.
+#[derive(Debug)]
+pub struct Listener {
+    pub(crate) socket: UnixListener,
+    path: PathBuf,
+    // Held while the socket is ours: two daemons that start at once cannot both find the path stale.
+    _lock: File,
+}
+
+impl Listener {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // A file that stays is found stale by the next daemon.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Opens the control socket. A directory that is made for it is 0700, the socket is 0600. A socket that nobody answers on
+/// is removed.
+///
+/// # Errors
+/// [`ControlError::InUse`] when another daemon has it, else what is in the way.
+pub async fn bind(path: &Path) -> Result<Listener, ControlError> {
+    let length = path.as_os_str().as_bytes().len();
+    if length > MAX_PATH {
+        return Err(ControlError::TooLong { path: path.to_owned(), length, most: MAX_PATH });
+    }
+    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|source| io(dir, source))?;
+    }
+    let lock = lock(path)?;
+    clear_stale(path).await?;
+    let socket = UnixListener::bind(path).map_err(|source| io(path, source))?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(|source| io(path, source))?;
+    Ok(Listener { socket, path: path.to_owned(), _lock: lock })
+}
+
+fn lock(path: &Path) -> Result<File, ControlError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let name = PathBuf::from(name);
+    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&name);
+    let file = file.map_err(|source| io(&name, source))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(ControlError::InUse { path: path.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(io(&name, source)),
+    }
+}
+
+async fn clear_stale(path: &Path) -> Result<(), ControlError> {
+    match std::fs::symlink_metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(io(path, source)),
+        Ok(found) if !found.file_type().is_socket() => {
+            return Err(ControlError::NotASocket { path: path.to_owned() });
+        }
+        Ok(_) => {}
+    }
+    match timeout(KNOCK, UnixStream::connect(path)).await {
+        Ok(Err(error)) if error.kind() == ErrorKind::ConnectionRefused => {
+            tracing::info!(path = %path.display(), "removing a socket that nobody answers on");
+            std::fs::remove_file(path).map_err(|source| io(path, source))
+        }
+        Ok(Err(error)) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Ok(Err(source)) if source.kind() == ErrorKind::PermissionDenied => Err(io(path, source)),
+        Ok(Ok(_)) | Ok(Err(_)) | Err(_) => Err(ControlError::InUse { path: path.to_owned() }),
+    }
+}
+
+fn io(path: &Path, source: std::io::Error) -> ControlError {
+    ControlError::Io { path: path.to_owned(), source }
+}

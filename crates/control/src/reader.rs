@@ -1,0 +1,70 @@
+//! Frames out of a socket, each within its deadline and its limits.
+
+use agentd_wire::{ClientFrame, Decoder, FrameLimits, WireError, decode};
+use std::io::ErrorKind;
+use std::time::Duration;
+use tokio::net::unix::OwnedReadHalf;
+use tokio::time::{Instant, timeout_at};
+
+/// How long a frame may take from its first byte to its last.
+pub(crate) const FRAME: Duration = Duration::from_secs(10);
+const CHUNK: usize = 16_384;
+
+/// Why there is no further frame.
+#[derive(Debug)]
+pub(crate) enum ReadEnd {
+    /// The peer closed, between frames or inside one.
+    Closed,
+    /// A frame began and did not end in time.
+    Slow,
+    /// The bytes are not what they must be.
+    Bad(WireError),
+}
+
+/// The reading half of a connection.
+#[derive(Debug)]
+pub(crate) struct FrameReader {
+    socket: OwnedReadHalf,
+    decoder: Decoder,
+    limits: FrameLimits,
+    /// When the frame that is under way began.
+    began: Option<Instant>,
+}
+
+impl FrameReader {
+    pub(crate) const fn new(socket: OwnedReadHalf, limits: FrameLimits) -> Self {
+        Self { socket, decoder: Decoder::new(limits), limits, began: None }
+    }
+
+    /// The next frame. Cancel-safe: bytes that came are kept.
+    pub(crate) async fn next(&mut self) -> Result<ClientFrame, ReadEnd> {
+        loop {
+            if let Some(body) = self.decoder.next_frame().map_err(ReadEnd::Bad)? {
+                self.began = None;
+                return decode(&body, self.limits).map_err(ReadEnd::Bad);
+            }
+            if self.decoder.mid_frame() {
+                let began = *self.began.get_or_insert_with(Instant::now);
+                let ready = timeout_at(began + FRAME, self.socket.readable()).await;
+                ready.map_err(|_| ReadEnd::Slow)?.map_err(|_| ReadEnd::Closed)?;
+            } else {
+                self.socket.readable().await.map_err(|_| ReadEnd::Closed)?;
+            }
+            self.fill()?;
+        }
+    }
+
+    /// Takes what is there. The chunk lives only here, so an idle connection holds none.
+    fn fill(&mut self) -> Result<(), ReadEnd> {
+        let mut chunk = [0; CHUNK];
+        match self.socket.try_read(&mut chunk) {
+            Ok(0) => Err(ReadEnd::Closed),
+            Ok(length) => {
+                self.decoder.feed(chunk.get(..length).unwrap_or_default());
+                Ok(())
+            }
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(()),
+            Err(_) => Err(ReadEnd::Closed),
+        }
+    }
+}
