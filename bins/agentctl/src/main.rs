@@ -1,3 +1,85 @@
-//! agentctl
+//! `agentctl`: the command that controls `agentd`.
+//!
+//! Parsing (`cli`) is apart from doing (`verbs`); what is shown comes out of `render`, which is pure. stdout carries
+//! data, stderr carries talk. Nothing that a session said reaches a terminal without passing `render::clean`.
+//! Invariant I2 at this end: `follow` goes on after the last `seq` it has seen, over a lost connection too.
+//!
+//! Flow: arguments -> `Cli` -> `verbs::perform` -> `agentd_client` -> `Output` -> exit code.
 
-fn main() {}
+mod autostart;
+mod cli;
+mod clock;
+mod complete;
+mod contexts;
+mod ctx;
+mod dial;
+mod environment;
+mod exit;
+mod failure;
+mod follow;
+mod output;
+mod render;
+mod talk;
+mod values;
+mod verbs;
+
+use crate::cli::{Cli, Format};
+use crate::ctx::Ctx;
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{Output, Terminal};
+use clap::{CommandFactory as _, Parser as _};
+use clap_complete::CompleteEnv;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let environment = Environment::new(std::env::vars_os(), std::env::current_exe().ok());
+    if environment.get("COMPLETE").is_some() {
+        complete::remember(&environment);
+    }
+    match CompleteEnv::with_factory(Cli::command).try_complete(std::env::args_os(), None) {
+        Ok(false) => {}
+        Ok(true) => return ExitCode::SUCCESS,
+        Err(error) => return refused(&error, &environment, &[]).into(),
+    }
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    match Cli::try_parse_from(&arguments) {
+        Ok(cli) => run(cli, environment).into(),
+        Err(error) => refused(&error, &environment, &arguments).into(),
+    }
+}
+
+/// Help and version are data; everything else that the parser says is a usage error.
+fn refused(error: &clap::Error, environment: &Environment, arguments: &[OsString]) -> Exit {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return Exit::OK;
+    }
+    if cli::wants_json(arguments) {
+        let terminal = Terminal::detect(environment, cli::Color::Never);
+        let mut output = Output::new(Format::Json, false, terminal);
+        return output.failure(&Failure::usage(error));
+    }
+    let _ = error.print();
+    Exit::USAGE
+}
+
+fn run(cli: Cli, environment: Environment) -> Exit {
+    let terminal = Terminal::detect(&environment, cli.global.color);
+    let format = cli.global.output.unwrap_or(Format::Table);
+    let mut output = Output::new(format, cli.global.quiet, terminal);
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => return output.failure(&Failure::Output(error)),
+    };
+    let mut ctx = Ctx::new(cli.global, environment, output);
+    let exit = runtime.block_on(async {
+        let done = verbs::perform(cli.verb, &mut ctx).await;
+        done.unwrap_or_else(|failure| ctx.out.failure(&failure))
+    });
+    // A read of stdin cannot be taken back; it must not hold the exit up.
+    runtime.shutdown_background();
+    exit
+}

@@ -1,0 +1,184 @@
+//! What may be typed: parsing only.
+
+mod act;
+mod look;
+mod operate;
+mod talk;
+
+pub(crate) use act::{
+    AnswerArgs, ApprovalsArgs, CancelArgs, DecideArgs, LifecycleArgs, RmArgs, TargetArgs, WaitArgs, WaitFor,
+};
+pub(crate) use look::{EventsArgs, ExportArgs, ImportArgs, LogsArgs, PsArgs, ShowArgs, Sort, UsageArgs};
+pub(crate) use operate::{
+    CompletionArgs, ConfigArgs, ConfigVerb, DaemonArgs, DaemonVerb, DemoArgs, HelpArgs, Shell,
+};
+pub(crate) use talk::{AttachArgs, RunArgs, SendArgs};
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const EXAMPLES: &str = "\
+Examples:
+  agentctl run \"fix the failing test\"      run an agent here and watch it
+  agentctl run -d --name nightly \"...\"     leave it running, print its id
+  agentctl ps                               what runs, what waits, for whom
+  agentctl approvals                        what waits for a person
+  agentctl attach @last                     watch and steer the newest session
+  agentctl help exit-codes                  a topic: exit-codes output environment rules states";
+
+/// Controls agentd, the daemon that runs LLM agents.
+#[derive(Debug, Parser)]
+#[command(name = "agentctl", version, after_help = EXAMPLES)]
+#[command(
+    disable_help_subcommand = true,
+    arg_required_else_help = true,
+    max_term_width = 110
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// Flags that every verb takes.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// The daemon's control socket [env: AGENTD_SOCKET]
+    #[arg(long, global = true, value_name = "PATH", conflicts_with = "context")]
+    pub(crate) socket: Option<PathBuf>,
+    /// A daemon named in ~/.config/agentctl/config.toml [env: AGENTCTL_CONTEXT]
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) context: Option<String>,
+    /// How to print: `agentctl help output` explains each
+    #[arg(short, long, global = true, value_enum, value_name = "FORMAT")]
+    pub(crate) output: Option<Format>,
+    /// Print names or ids only, and no talk on stderr
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+    /// When to colour; NO_COLOR is obeyed
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+/// How to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people; `text` is the same
+    #[value(alias = "text")]
+    Table,
+    /// For people, with more columns
+    Wide,
+    /// An array for lists, else one object
+    Json,
+    /// One object a line
+    Jsonl,
+    /// YAML
+    Yaml,
+    /// Ids or names only
+    Name,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Create a session and watch it until its turn ends
+    Run(Box<RunArgs>),
+    /// List sessions
+    #[command(visible_alias = "ls", alias = "list")]
+    Ps(PsArgs),
+    /// Show one session in full
+    #[command(visible_aliases = ["inspect", "describe"])]
+    Show(ShowArgs),
+    /// Print a session's log as a transcript or as JSON lines
+    Logs(LogsArgs),
+    /// Watch, steer and answer a session from this terminal
+    Attach(AttachArgs),
+    /// Send a message to a session
+    Send(SendArgs),
+    /// List what waits for a person
+    Approvals(ApprovalsArgs),
+    /// Allow what an approval asks for
+    Approve(DecideArgs),
+    /// Refuse what an approval asks for
+    Deny(DecideArgs),
+    /// Answer a question or choose
+    Answer(AnswerArgs),
+    /// End the running turn; the session goes on
+    Cancel(CancelArgs),
+    /// End the running turn and kill its commands at once
+    Kill(CancelArgs),
+    /// Start no new model call until resumed
+    Pause(LifecycleArgs),
+    /// Let a paused or faulted session go on
+    Resume(LifecycleArgs),
+    /// Take no more input, for good
+    Close(LifecycleArgs),
+    /// Remove a session
+    Rm(RmArgs),
+    /// Wait until sessions are idle, closed, or ask for approval
+    Wait(WaitArgs),
+    /// Print a session's exact stored lines
+    Export(ExportArgs),
+    /// Make a session of exported lines
+    Import(ImportArgs),
+    /// Print events of all sessions
+    Events(EventsArgs),
+    /// Tokens and money, grouped
+    Usage(UsageArgs),
+    /// List the configured models
+    Models,
+    /// List the tools that agents may use
+    Tools,
+    /// Check this machine and the daemon, and say how to mend what is wrong
+    Doctor,
+    /// The daemon itself
+    Daemon(DaemonArgs),
+    /// The daemon's configuration
+    Config(ConfigArgs),
+    /// Print a completion script for a shell
+    Completion(CompletionArgs),
+    /// Print the versions of agentctl and of the daemon
+    Version,
+    /// Watch agents work on small projects, without an API key
+    Demo(DemoArgs),
+    /// Explain a verb or a topic
+    Help(HelpArgs),
+}
+
+/// Whether the arguments ask for JSON, as far as that can be seen before they parse.
+pub(crate) fn wants_json(arguments: &[OsString]) -> bool {
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    let spelled = |word: &str| {
+        [
+            "-ojson",
+            "-o=json",
+            "--output=json",
+            "-ojsonl",
+            "-o=jsonl",
+            "--output=jsonl",
+        ]
+        .contains(&word)
+    };
+    words.iter().any(|word| spelled(word))
+        || words
+            .windows(2)
+            .any(|pair| matches!(pair, ["-o" | "--output", "json" | "jsonl"]))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Approvals, lifecycle, `wait`.
+
+use crate::complete::sessions;
+use crate::values::{duration, label};
+use agentd_protocol::Scope;
+use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
+use std::time::Duration;
+
+/// `approvals`.
+#[derive(Debug, Args)]
+pub(crate) struct ApprovalsArgs {
+    /// Only this session's
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
+    pub(crate) session: Option<String>,
+    /// Only of sessions with this label; may be repeated
+    #[arg(short, long = "label", value_name = "K=V", value_parser = label)]
+    pub(crate) labels: Vec<(String, String)>,
+}
+
+/// How far an allow reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScopeArg {
+    /// This call
+    Once,
+    /// Calls like it in this session
+    Session,
+    /// Calls like it in every session, for good
+    Always,
+}
+
+impl From<ScopeArg> for Scope {
+    fn from(scope: ScopeArg) -> Self {
+        match scope {
+            ScopeArg::Once => Self::Once,
+            ScopeArg::Session => Self::Session,
+            ScopeArg::Always => Self::Always,
+        }
+    }
+}
+
+/// `approve` and `deny`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  agentctl approve 4f2a            the one open approval of session 4f2a\n  agentctl approve --scope session 9c1d\n  agentctl deny 9c1d --reason \"use the staging database\"\n  agentctl deny --all -l team=infra --yes"
+)]
+pub(crate) struct DecideArgs {
+    /// Approvals (ids or prefixes), or sessions with exactly one open
+    #[arg(value_name = "APPROVAL|SESSION", required_unless_present = "all", add = ArgValueCompleter::new(sessions))]
+    pub(crate) targets: Vec<String>,
+    /// How far an allow reaches
+    #[arg(long, value_enum, default_value = "once")]
+    pub(crate) scope: ScopeArg,
+    /// Words for the agent
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Every open approval (of the sessions that -l chooses)
+    #[arg(long, conflicts_with = "targets")]
+    pub(crate) all: bool,
+    /// With --all: only of sessions with this label; may be repeated
+    #[arg(short, long = "label", value_name = "K=V", value_parser = label, requires = "all")]
+    pub(crate) labels: Vec<(String, String)>,
+    /// Do not ask before deciding many
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+/// `answer`.
+#[derive(Debug, Args)]
+pub(crate) struct AnswerArgs {
+    /// An approval (id or prefix), or a session with exactly one open
+    #[arg(value_name = "APPROVAL|SESSION", add = ArgValueCompleter::new(sessions))]
+    pub(crate) target: String,
+    /// The answer, or the id of a choice
+    pub(crate) text: String,
+    /// More words for the agent
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+/// Which sessions.
+#[derive(Debug, Args)]
+pub(crate) struct TargetArgs {
+    /// Ids, unambiguous prefixes of either end, names, or @last
+    #[arg(value_name = "ID", required_unless_present = "all", add = ArgValueCompleter::new(sessions))]
+    pub(crate) sessions: Vec<String>,
+    /// Every session (that -l and --state choose)
+    #[arg(long, conflicts_with = "sessions")]
+    pub(crate) all: bool,
+    /// With --all: only sessions with this label; may be repeated
+    #[arg(short, long = "label", value_name = "K=V", value_parser = label, requires = "all")]
+    pub(crate) labels: Vec<(String, String)>,
+    /// With --all: only these states, separated by commas
+    #[arg(long, value_name = "STATE,...", value_delimiter = ',', requires = "all")]
+    pub(crate) state: Vec<String>,
+    /// Do not ask before acting on --all
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+/// `cancel` and `kill`.
+#[derive(Debug, Args)]
+pub(crate) struct CancelArgs {
+    #[command(flatten)]
+    pub(crate) targets: TargetArgs,
+    /// Why; it is kept in the log
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+}
+
+/// `pause`, `resume`, `close`.
+#[derive(Debug, Args)]
+pub(crate) struct LifecycleArgs {
+    #[command(flatten)]
+    pub(crate) targets: TargetArgs,
+    /// Why; it is kept in the log
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    /// Also while a turn runs: it is cancelled
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// `rm`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A tombstone stays until retention purges the log. Examples:\n  agentctl rm 4f2a\n  agentctl rm --all --state closed --yes"
+)]
+pub(crate) struct RmArgs {
+    #[command(flatten)]
+    pub(crate) targets: TargetArgs,
+    /// Also running sessions
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// What `wait` waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WaitFor {
+    /// Nothing runs and nothing will without new input
+    Idle,
+    /// It takes no more input
+    Closed,
+    /// It asks a person
+    Approval,
+}
+
+/// `wait`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: those of the last turn (0 completed, 6 failed, 8 cancelled, 9 budget or limit), 7 when a session\nthat should become idle waits for a person, 124 at the timeout. Of many sessions the first that is not 0 counts."
+)]
+pub(crate) struct WaitArgs {
+    /// Ids, unambiguous prefixes of either end, names, or @last
+    #[arg(value_name = "ID", required = true, add = ArgValueCompleter::new(sessions))]
+    pub(crate) sessions: Vec<String>,
+    /// What to wait for
+    #[arg(long = "for", value_enum, default_value = "idle", value_name = "WHAT")]
+    pub(crate) what: WaitFor,
+    /// Give up after this long
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+}

@@ -1,0 +1,145 @@
+//! `ps`, `show`, `logs`, `export`, `import`, `events`, `usage`.
+
+use crate::complete::sessions;
+use crate::values::label;
+use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
+use std::path::PathBuf;
+
+/// `ps`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  agentctl ps\n  agentctl ps -a --state failed,closed -o json\n  agentctl ps -w -l team=infra --sort cost"
+)]
+pub(crate) struct PsArgs {
+    /// Closed sessions, too
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// Only these states, separated by commas; `running` matches running(model) and running(tool)
+    #[arg(long, value_name = "STATE,...", value_delimiter = ',')]
+    pub(crate) state: Vec<String>,
+    /// Only sessions with this label; may be repeated
+    #[arg(short, long = "label", value_name = "K=V", value_parser = label)]
+    pub(crate) labels: Vec<(String, String)>,
+    /// The order of the rows
+    #[arg(long, value_enum, default_value = "created")]
+    pub(crate) sort: Sort,
+    /// The other way round
+    #[arg(short, long)]
+    pub(crate) reverse: bool,
+    /// Redraw every second (on a terminal)
+    #[arg(short, long)]
+    pub(crate) watch: bool,
+}
+
+/// The order of `ps`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sort {
+    /// Newest first
+    Created,
+    /// Last changed first
+    Updated,
+    /// By name
+    Name,
+    /// By state
+    State,
+    /// Most steps first
+    Steps,
+    /// Most tokens first
+    Tokens,
+    /// Most expensive first
+    Cost,
+}
+
+/// `show`.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// An id, an unambiguous prefix of either end, a name, or @last
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
+    pub(crate) session: String,
+}
+
+/// `logs`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  agentctl logs @last\n  agentctl logs -f --kind tool,turn 4f2a\n  agentctl logs -n 20 -o jsonl 4f2a"
+)]
+pub(crate) struct LogsArgs {
+    /// An id, an unambiguous prefix of either end, a name, or @last
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
+    pub(crate) session: String,
+    /// Go on with what happens, until the session is closed
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Only events after this seq
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    pub(crate) after: u64,
+    /// Only the last N events
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) tail: Option<usize>,
+    /// Only events since then: a duration ago (10m) or a moment (2026-11-20T09:00:00Z)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// Only these types, or families of types (tool, model, approval, turn), separated by commas
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
+    pub(crate) kind: Vec<String>,
+}
+
+/// `export`.
+#[derive(Debug, Args)]
+pub(crate) struct ExportArgs {
+    /// An id, an unambiguous prefix of either end, a name, or @last
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
+    pub(crate) session: String,
+    /// The exact stored lines (the only format in this version)
+    #[arg(long)]
+    pub(crate) jsonl: bool,
+    /// Go on with what happens, until the session is closed
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Only events after this seq
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    pub(crate) after: u64,
+}
+
+/// `import`.
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// A file that `export` wrote, or stdin with `-`
+    #[arg(value_name = "FILE|-")]
+    pub(crate) file: PathBuf,
+    /// An idempotency key: importing with it again makes no second session
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+}
+
+/// `events`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Each event of the fleet has a cursor; `--after CURSOR` goes on behind it. With -o jsonl the stored lines\nare printed exactly, and the last cursor is said on stderr at the end."
+)]
+pub(crate) struct EventsArgs {
+    /// Go on with what happens
+    #[arg(short, long)]
+    pub(crate) follow: bool,
+    /// Only events after this cursor [default: all, or with -f only new ones]
+    #[arg(long, value_name = "CURSOR")]
+    pub(crate) after: Option<u64>,
+    /// Only these types, or families of types (tool, model, approval, turn), separated by commas
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
+    pub(crate) kind: Vec<String>,
+    /// Only of sessions with this label; may be repeated
+    #[arg(short, long = "label", value_name = "K=V", value_parser = label)]
+    pub(crate) labels: Vec<(String, String)>,
+}
+
+/// `usage`.
+#[derive(Debug, Args)]
+pub(crate) struct UsageArgs {
+    /// Group by `model`, `session`, or a label's name
+    #[arg(long, value_name = "WHAT", default_value = "model")]
+    pub(crate) by: String,
+    /// Only of sessions with this label; may be repeated
+    #[arg(short, long = "label", value_name = "K=V", value_parser = label)]
+    pub(crate) labels: Vec<(String, String)>,
+}

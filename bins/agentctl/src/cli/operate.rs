@@ -1,0 +1,87 @@
+//! The daemon, its configuration, completion, demo, help.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// `daemon`.
+#[derive(Debug, Args)]
+pub(crate) struct DaemonArgs {
+    #[command(subcommand)]
+    pub(crate) verb: DaemonVerb,
+}
+
+/// What to do with the daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Subcommand)]
+pub(crate) enum DaemonVerb {
+    /// Show its process, store, model and load
+    Status,
+    /// Let running calls end, refuse new work, then stop
+    Drain,
+    /// Stop at once; what runs is taken up again at the next start
+    Stop,
+}
+
+/// `config`.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) verb: ConfigVerb,
+}
+
+/// What to do with the configuration.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigVerb {
+    /// Print the settings that a daemon started here would have
+    View {
+        /// Say where each key was set
+        #[arg(long)]
+        show_origin: bool,
+        /// Also read this file, as `agentd --config` does
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+    },
+}
+
+/// A shell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    /// bash
+    Bash,
+    /// zsh
+    Zsh,
+    /// fish
+    Fish,
+    /// elvish
+    Elvish,
+    /// PowerShell
+    Powershell,
+}
+
+/// `completion`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  source <(agentctl completion bash)\n  agentctl completion fish > ~/.config/fish/completions/agentctl.fish"
+)]
+pub(crate) struct CompletionArgs {
+    /// Which shell
+    #[arg(value_enum)]
+    pub(crate) shell: Shell,
+}
+
+/// `demo`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The demo runs `agentd --demo` in this terminal. Only the model's words are scripted: files, commands,\napprovals and the log are real. A daemon that already runs is left alone."
+)]
+pub(crate) struct DemoArgs {
+    /// How many sessions
+    #[arg(value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) sessions: u16,
+}
+
+/// `help`.
+#[derive(Debug, Args)]
+pub(crate) struct HelpArgs {
+    /// A verb, or one of: exit-codes, output, environment, rules, states
+    pub(crate) topic: Option<String>,
+}

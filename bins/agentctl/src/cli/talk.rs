@@ -1,0 +1,198 @@
+//! `run`, `attach`, `send`.
+
+use crate::complete::sessions;
+use crate::values::{budget, duration, label};
+use agentd_protocol::{Budget, PermissionMode, Preset};
+use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
+use std::path::PathBuf;
+use std::time::Duration;
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  agentctl run \"fix the failing test\"
+  agentctl run -C ~/src/app --model sonnet --budget usd=2,time=30m \"update the changelog\"
+  agentctl run --allow 'Bash(cargo test:*)' --deny 'Write(/etc/**)' \"make the tests pass\"
+  agentctl run -d -q -l team=infra --input-file task.md
+  agentctl run --session @last \"now add a test for it\"
+  agentctl run -o json \"count the TODOs\" | jq .text
+
+Without a terminal (or with --json or -o json) nobody can be asked: what needs an approval is denied
+after permission.unattended_timeout, and the agent is told so. See `agentctl help exit-codes`.";
+
+/// `run`.
+#[derive(Debug, Args)]
+#[command(after_help = RUN_EXAMPLES)]
+pub(crate) struct RunArgs {
+    /// What the agent shall do
+    #[arg(conflicts_with = "input_file")]
+    pub(crate) prompt: Option<String>,
+    /// Read the prompt from a file, or from stdin with `-`
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) input_file: Option<PathBuf>,
+    /// Do not watch: print the session's id and return
+    #[arg(short, long, conflicts_with_all = ["json", "timeout"])]
+    pub(crate) detach: bool,
+    /// Go on in this session instead of creating one
+    #[arg(long, value_name = "ID", add = ArgValueCompleter::new(sessions))]
+    #[arg(conflicts_with_all = ["workdir", "mode", "name", "labels", "preset", "max_turns", "budget"])]
+    #[arg(conflicts_with_all = ["allow", "deny", "tools", "system_prompt", "append_system_prompt"])]
+    pub(crate) session: Option<String>,
+    /// The working directory [default: this one]
+    #[arg(short = 'C', long = "workdir", value_name = "DIR")]
+    pub(crate) workdir: Option<PathBuf>,
+    /// A model by its configured name; `agentctl models` lists them
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// What runs without asking: nothing that writes, edits too, reads only, or everything not denied
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<ModeArg>,
+    /// What people call the session [default: made from the prompt]
+    #[arg(long, value_name = "TITLE")]
+    pub(crate) name: Option<String>,
+    /// A label, such as team=infra; may be repeated
+    #[arg(short, long = "label", value_name = "K=V", value_parser = label)]
+    pub(crate) labels: Vec<(String, String)>,
+    /// A named set of loop settings
+    #[arg(long, value_enum)]
+    pub(crate) preset: Option<PresetArg>,
+    /// Steps in a turn: -1 up to the cap, 0 none, N at most N
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) max_turns: Option<i32>,
+    /// A hard budget: tokens=1M,usd=2.50,time=30m,steps=50, any of them
+    #[arg(long, value_name = "K=V,...", value_parser = budget)]
+    pub(crate) budget: Option<Budget>,
+    /// Run calls that match this rule without asking, such as 'Bash(cargo test:*)'; may be repeated
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<String>,
+    /// Never run calls that match this rule; may be repeated
+    #[arg(long, value_name = "RULE")]
+    pub(crate) deny: Vec<String>,
+    /// Offer only these tools, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) tools: Option<Vec<String>>,
+    /// Replace the base system prompt by this file's text
+    #[arg(long, value_name = "FILE")]
+    pub(crate) system_prompt: Option<PathBuf>,
+    /// Add this text to the system prompt
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) append_system_prompt: Option<String>,
+    /// Print the stored events as JSON lines, exactly, as they happen
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Cancel the turn after this long and exit with 124
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// A permission mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ModeArg {
+    /// Reads run; writes and commands ask
+    Default,
+    /// Writes inside the working directory run, too
+    AcceptEdits,
+    /// Only reads; everything else is denied
+    Plan,
+    /// Everything runs, except what a deny rule forbids
+    Yolo,
+}
+
+impl From<ModeArg> for PermissionMode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Default => Self::Default,
+            ModeArg::AcceptEdits => Self::AcceptEdits,
+            ModeArg::Plan => Self::Plan,
+            ModeArg::Yolo => Self::Yolo,
+        }
+    }
+}
+
+/// A named set of loop settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PresetArg {
+    /// The daemon's defaults
+    Default,
+    /// Up to 100 steps, asks at the cap
+    Clawd,
+    /// 30 tool rounds, then stops
+    Openclaw,
+    /// No step limit; a denial stops the turn
+    Etcode,
+    /// 20 steps, tools as JSON in the text
+    React,
+}
+
+impl From<PresetArg> for Preset {
+    fn from(preset: PresetArg) -> Self {
+        match preset {
+            PresetArg::Default => Self::Default,
+            PresetArg::Clawd => Self::Clawd,
+            PresetArg::Openclaw => Self::Openclaw,
+            PresetArg::Etcode => Self::Etcode,
+            PresetArg::React => Self::React,
+        }
+    }
+}
+
+const ATTACH_KEYS: &str = "\
+Type a line and press Enter to send it: it steers a running turn, or starts the next one.
+While an approval is open: y allow, s allow for this session, a always allow, n [reason] deny;
+for a choice its number or id. Commands: /approve [once|session|always]  /deny [reason]  /answer TEXT
+/cancel  /detach  /help. Ctrl-C or Ctrl-D detaches; the session goes on.";
+
+/// `attach`.
+#[derive(Debug, Args)]
+#[command(after_help = ATTACH_KEYS)]
+pub(crate) struct AttachArgs {
+    /// An id, an unambiguous prefix of either end, a name, or @last
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
+    pub(crate) session: String,
+    /// Only watch
+    #[arg(long)]
+    pub(crate) read_only: bool,
+    /// Stay in line mode (the only one in this version)
+    #[arg(long)]
+    pub(crate) no_tui: bool,
+    /// Begin with the last N events instead of the whole log
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) tail: Option<u32>,
+}
+
+/// `send`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("delivery").args(["steer", "queue", "interrupt"]))]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
+pub(crate) struct SendArgs {
+    /// An id, an unambiguous prefix of either end, a name, or @last
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
+    pub(crate) session: String,
+    /// The message
+    #[arg(conflicts_with = "input_file")]
+    pub(crate) text: Option<String>,
+    /// Read the message from a file, or from stdin with `-`
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) input_file: Option<PathBuf>,
+    /// Join the running turn at its next model call (the default while one runs)
+    #[arg(long)]
+    pub(crate) steer: bool,
+    /// Start the next turn when this one has ended
+    #[arg(long)]
+    pub(crate) queue: bool,
+    /// End the running turn and start the next
+    #[arg(long)]
+    pub(crate) interrupt: bool,
+    /// Watch until the turn that takes the message ends; exit codes as in `run`
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// With --wait: give up watching after this long and exit with 124
+    #[arg(long, value_name = "DURATION", value_parser = duration, requires = "wait")]
+    pub(crate) timeout: Option<Duration>,
+    /// An idempotency key: sending it again adds no second message
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    /// The model for the turn that the message starts
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+}

@@ -1,0 +1,165 @@
+//! Which daemon to talk to, and how to reach it.
+
+use crate::autostart;
+use crate::cli::Global;
+use crate::contexts::Contexts;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use agentd_client::{Client, ClientError, ConnectOptions};
+use agentd_protocol::Fault;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// How the socket was chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Chosen {
+    /// The user's own local daemon; it may be started when it is not there.
+    Local,
+    /// The user's own local daemon, but `AGENTCTL_AUTOSTART=0`.
+    LocalNoStart,
+    /// Named by a flag, a variable or a context: not ours to start.
+    Named,
+}
+
+/// Where the daemon is.
+#[derive(Debug, Clone)]
+pub(crate) struct Dial {
+    pub(crate) socket: PathBuf,
+    pub(crate) chosen: Chosen,
+}
+
+impl Dial {
+    /// The socket: `--socket`, else `--context`, else `AGENTD_SOCKET`, else a current context, else the default.
+    pub(crate) fn choose(global: &Global, environment: &Environment) -> Result<Self, Failure> {
+        let named = |socket| Self {
+            socket,
+            chosen: Chosen::Named,
+        };
+        if let Some(socket) = &global.socket {
+            return Ok(named(socket.clone()));
+        }
+        let context = global.context.as_deref();
+        if let (None, Some(socket)) = (context, environment.path("AGENTD_SOCKET")) {
+            return Ok(named(socket));
+        }
+        let context = context.or_else(|| environment.get("AGENTCTL_CONTEXT"));
+        if let Some(socket) = Contexts::load(environment)?.socket(context)? {
+            return Ok(named(socket));
+        }
+        let socket = environment.default_socket().ok_or_else(|| {
+            Fault::invalid(
+                "no_socket",
+                "neither XDG_RUNTIME_DIR nor HOME is set, so there is no default socket",
+            )
+            .hint("name the daemon's socket with --socket PATH")
+        })?;
+        let off = environment.get("AGENTCTL_AUTOSTART") == Some("0");
+        Ok(Self {
+            socket,
+            chosen: if off { Chosen::LocalNoStart } else { Chosen::Local },
+        })
+    }
+
+    /// Connects; a daemon that is not there is a fault with the way to get one.
+    pub(crate) async fn connect(&self) -> Result<Client, Failure> {
+        self.try_connect().await.map_err(|error| self.explain(error))
+    }
+
+    /// Connects; a local daemon that is not there is started first.
+    pub(crate) async fn connect_or_start(
+        &self,
+        environment: &Environment,
+        mut say: impl FnMut(&str),
+    ) -> Result<Client, Failure> {
+        match self.try_connect().await {
+            Err(ClientError::Unreachable { .. }) if self.chosen == Chosen::Local => {
+                autostart::start(self, environment, &mut say).await
+            }
+            outcome => outcome.map_err(|error| self.explain(error)),
+        }
+    }
+
+    pub(crate) async fn try_connect(&self) -> Result<Client, ClientError> {
+        connect(&self.socket, CONNECT_DEADLINE).await
+    }
+
+    fn explain(&self, error: ClientError) -> Failure {
+        if !matches!(error, ClientError::Unreachable { .. }) {
+            return error.into();
+        }
+        let hint = match self.chosen {
+            Chosen::Named => "check the socket's path, and that its daemon runs: `agentctl doctor`",
+            Chosen::LocalNoStart => {
+                "start it with `agentd`; AGENTCTL_AUTOSTART=0 keeps agentctl from doing so"
+            }
+            Chosen::Local => "start it with `agentd`, or let `agentctl run \"TASK\"` start it",
+        };
+        Fault::unavailable("daemon_unreachable", error.to_string())
+            .hint(hint)
+            .into()
+    }
+}
+
+/// Connects to a socket within a deadline.
+pub(crate) async fn connect(socket: &Path, deadline: Duration) -> Result<Client, ClientError> {
+    let options = ConnectOptions {
+        client: concat!("agentctl/", env!("CARGO_PKG_VERSION")).to_owned(),
+        deadline,
+        ..ConnectOptions::default()
+    };
+    Client::connect(socket, &options).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choose(socket: Option<&str>, variables: &[(&str, &str)]) -> (PathBuf, Chosen) {
+        let global = Global {
+            socket: socket.map(PathBuf::from),
+            ..Global::default()
+        };
+        let variables = variables.iter().map(|(name, value)| (name.into(), value.into()));
+        let dial = Dial::choose(&global, &Environment::new(variables, None)).unwrap();
+        (dial.socket, dial.chosen)
+    }
+
+    #[test]
+    fn only_the_default_socket_may_be_started() {
+        let home = ("HOME", "/nowhere/ana");
+        let local: PathBuf = "/nowhere/ana/.local/share/agentd/agentd.sock".into();
+        assert_eq!(
+            choose(Some("/s"), &[home, ("AGENTD_SOCKET", "/e")]),
+            ("/s".into(), Chosen::Named)
+        );
+        assert_eq!(
+            choose(None, &[home, ("AGENTD_SOCKET", "/e")]),
+            ("/e".into(), Chosen::Named)
+        );
+        assert_eq!(choose(None, &[home]), (local.clone(), Chosen::Local));
+        assert_eq!(
+            choose(None, &[home, ("AGENTCTL_AUTOSTART", "0")]),
+            (local, Chosen::LocalNoStart)
+        );
+    }
+
+    #[test]
+    fn a_context_names_a_socket() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("agentctl").join("config.toml");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "[contexts.lab]\nsocket = \"/lab.sock\"\n").unwrap();
+        let home = dir.path().to_str().unwrap();
+        let chosen = choose(
+            None,
+            &[
+                ("XDG_CONFIG_HOME", home),
+                ("HOME", home),
+                ("AGENTCTL_CONTEXT", "lab"),
+            ],
+        );
+        assert_eq!(chosen, ("/lab.sock".into(), Chosen::Named));
+    }
+}

@@ -1,0 +1,196 @@
+//! Following a session over lost connections, without a gap and without a duplicate (I2).
+
+use crate::dial::Dial;
+use crate::failure::Failure;
+use agentd_client::{Client, ClientError, Ended, Push, Subscription};
+use agentd_protocol::{AttachParams, Delta, Event, Fault, FaultClass, Seq, Synced};
+use std::time::Duration;
+
+/// Tries to come back before giving up, each a little later than the one before.
+const TRIES: u32 = 30;
+const PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// What to follow.
+#[derive(Debug, Clone)]
+pub(crate) struct Wanted {
+    /// The session's full id.
+    pub(crate) session: String,
+    /// Events after this one.
+    pub(crate) after: Seq,
+    /// The last N events instead.
+    pub(crate) tail: Option<u32>,
+    /// Live fragments, too.
+    pub(crate) deltas: bool,
+    /// This viewer answers approvals.
+    pub(crate) decides: bool,
+}
+
+/// News of a session.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// An event, and the line it is stored as.
+    Event(Box<Event>, String),
+    /// A live fragment.
+    Delta(Delta),
+    /// Caught up.
+    Synced(Box<Synced>),
+    /// Some fragments were missed.
+    Lagged,
+    /// The connection is lost; we try to come back.
+    Retrying,
+    /// It is back.
+    Back,
+    /// The daemon says that there is no more.
+    Ended(Ended),
+}
+
+/// Follows one session.
+#[derive(Debug)]
+pub(crate) struct Follower {
+    dial: Dial,
+    client: Client,
+    wanted: Wanted,
+    live: Option<Subscription>,
+    tries: u32,
+    announced: bool,
+    why: Option<Fault>,
+}
+
+impl Follower {
+    /// Attaches.
+    pub(crate) async fn attach(dial: Dial, client: Client, wanted: Wanted) -> Result<Self, Failure> {
+        let live = client.attach(&params(&wanted)).await?;
+        Ok(Self {
+            dial,
+            client,
+            wanted,
+            live: Some(live),
+            tries: 0,
+            announced: true,
+            why: None,
+        })
+    }
+
+    /// The connection of the moment, for other calls.
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The session's full id.
+    pub(crate) fn session(&self) -> &str {
+        &self.wanted.session
+    }
+
+    /// What comes next. Cancel-safe: a dropped wait loses nothing.
+    pub(crate) async fn next(&mut self) -> Result<News, Failure> {
+        loop {
+            let Some(live) = &mut self.live else {
+                match self.come_back().await? {
+                    Some(news) => return Ok(news),
+                    None => continue,
+                }
+            };
+            let Some(push) = live.next().await else {
+                self.live = None;
+                self.why = self.client.lost();
+                continue;
+            };
+            if let Some(news) = self.read(push)? {
+                return Ok(news);
+            }
+        }
+    }
+
+    fn read(&mut self, push: Push) -> Result<Option<News>, Failure> {
+        match push {
+            Push::Event(stored) => {
+                let line = String::from_utf8_lossy(&stored.json).into_owned();
+                let event: Event = serde_json::from_str(&line).map_err(|error| unreadable(&error))?;
+                if event.seq <= self.wanted.after {
+                    return Ok(None);
+                }
+                self.wanted.after = event.seq;
+                self.wanted.tail = None;
+                Ok(Some(News::Event(Box::new(event), line)))
+            }
+            Push::Delta(delta) => Ok(Some(News::Delta(delta))),
+            Push::Synced(synced) => {
+                self.tries = 0;
+                Ok(Some(News::Synced(Box::new(synced))))
+            }
+            Push::Lagged(_) => Ok(Some(News::Lagged)),
+            Push::Ended(ended) if ended.code == "draining" => {
+                // The daemon goes away; if it comes back, so do we.
+                self.live = None;
+                self.why = Some(Fault::unavailable("draining", ended.message));
+                Ok(None)
+            }
+            Push::Ended(ended) => Ok(Some(News::Ended(ended))),
+            Push::Unknown => Ok(None),
+        }
+    }
+
+    /// One try to attach again. Says first that it tries.
+    async fn come_back(&mut self) -> Result<Option<News>, Failure> {
+        if self.announced {
+            self.announced = false;
+            self.tries += 1;
+            return Ok(Some(News::Retrying));
+        }
+        tokio::time::sleep((PAUSE * self.tries).min(LONGEST_PAUSE)).await;
+        match self.try_again().await {
+            Ok((client, live)) => {
+                self.client = client;
+                self.live = Some(live);
+                self.announced = true;
+                Ok(Some(News::Back))
+            }
+            Err(error) => {
+                let fault = Fault::from(error);
+                let gone = matches!(fault.class, FaultClass::Unavailable | FaultClass::Timeout);
+                self.tries += 1;
+                if gone && self.tries <= TRIES {
+                    return Ok(None);
+                }
+                Err(self.give_up(fault))
+            }
+        }
+    }
+
+    async fn try_again(&self) -> Result<(Client, Subscription), ClientError> {
+        let client = self.dial.try_connect().await?;
+        let live = client.attach(&params(&self.wanted)).await?;
+        Ok((client, live))
+    }
+
+    fn give_up(&self, last: Fault) -> Failure {
+        let fault = self
+            .why
+            .clone()
+            .filter(|_| last.class == FaultClass::Unavailable)
+            .unwrap_or(last);
+        let hint = format!(
+            "nothing that was acknowledged is lost; when the daemon runs again: agentctl attach {}",
+            self.wanted.session
+        );
+        fault.hint(hint).into()
+    }
+}
+
+fn params(wanted: &Wanted) -> AttachParams {
+    AttachParams {
+        session: wanted.session.clone(),
+        after_seq: Some(wanted.after),
+        tail: wanted.tail,
+        deltas: wanted.deltas,
+        decides: wanted.decides,
+    }
+}
+
+/// The daemon sent an event that is no event.
+pub(crate) fn unreadable(error: &serde_json::Error) -> Failure {
+    Fault::version("bad_event", format!("an event cannot be read: {error}"))
+        .hint("the daemon is of another version; `agentctl version` shows both")
+        .into()
+}

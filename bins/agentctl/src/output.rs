@@ -1,0 +1,227 @@
+//! Where things go: data to stdout, talk to stderr, each in the asked format.
+
+use crate::cli::{Color, Format};
+use crate::clock::now;
+use crate::environment::Environment;
+use crate::exit::Exit;
+use crate::failure::{Failure, FaultRow};
+use crate::render::{Paint, clean, json_for_terminal, table};
+use agentd_protocol::Timestamp;
+use serde::Serialize;
+use std::io::{self, IsTerminal as _, Write as _};
+
+/// What the standard streams are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terminal {
+    pub(crate) stdin: bool,
+    pub(crate) stdout: bool,
+    pub(crate) stderr: bool,
+    paint: (Paint, Paint),
+}
+
+impl Terminal {
+    pub(crate) fn detect(environment: &Environment, color: Color) -> Self {
+        let (stdout, stderr) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+        let forced = ["CLICOLOR_FORCE", "FORCE_COLOR"]
+            .iter()
+            .any(|name| environment.get(name).is_some_and(|value| value != "0"));
+        let plain = environment.get("NO_COLOR").is_some() || environment.get("TERM") == Some("dumb");
+        let paint = |tty: bool| {
+            Paint::new(match color {
+                Color::Always => true,
+                Color::Never => false,
+                Color::Auto => !plain && (tty || forced),
+            })
+        };
+        Self {
+            stdin: io::stdin().is_terminal(),
+            stdout,
+            stderr,
+            paint: (paint(stdout), paint(stderr)),
+        }
+    }
+
+    /// A person sits there: asks can be read and answered.
+    pub(crate) const fn interactive(&self) -> bool {
+        self.stdin && self.stdout && self.stderr
+    }
+
+    /// Columns of the terminal on stdout.
+    pub(crate) fn width(&self) -> Option<usize> {
+        self.stdout
+            .then(terminal_size::terminal_size)
+            .flatten()
+            .map(|(width, _)| usize::from(width.0))
+    }
+}
+
+/// A row of a list: its name, its table cells and (by serde) its JSON shape.
+pub(crate) trait Row: Serialize {
+    /// The headings.
+    fn columns(wide: bool) -> Vec<&'static str>;
+    /// One cell a heading. Cells may hold anything; the table cleans them.
+    fn cells(&self, wide: bool, now: Timestamp) -> Vec<String>;
+    /// What `-o name` and `-q` print.
+    fn name(&self) -> String;
+}
+
+/// The two streams and how to write to them.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) format: Format,
+    pub(crate) quiet: bool,
+    pub(crate) terminal: Terminal,
+}
+
+impl Output {
+    pub(crate) const fn new(format: Format, quiet: bool, terminal: Terminal) -> Self {
+        Self {
+            format,
+            quiet,
+            terminal,
+        }
+    }
+
+    /// Colours for stdout.
+    pub(crate) const fn paint(&self) -> Paint {
+        self.terminal.paint.0
+    }
+
+    /// Colours for stderr.
+    pub(crate) const fn paint_talk(&self) -> Paint {
+        self.terminal.paint.1
+    }
+
+    /// Whether people read it, not programs.
+    pub(crate) const fn human(&self) -> bool {
+        matches!(self.format, Format::Table | Format::Wide)
+    }
+
+    pub(crate) const fn wide(&self) -> bool {
+        matches!(self.format, Format::Wide)
+    }
+
+    /// Writes data as it is.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut stdout = io::stdout().lock();
+        stdout
+            .write_all(bytes)
+            .and_then(|()| stdout.flush())
+            .map_err(Failure::output)
+    }
+
+    /// Writes a line of data.
+    pub(crate) fn line(&mut self, text: &str) -> Result<(), Failure> {
+        self.raw(format!("{text}\n").as_bytes())
+    }
+
+    /// Writes a stored JSON line: exact for programs, with what a terminal would obey escaped on one.
+    pub(crate) fn json_line(&mut self, json: &str) -> Result<(), Failure> {
+        if self.terminal.stdout {
+            self.line(&json_for_terminal(json))
+        } else {
+            self.line(json)
+        }
+    }
+
+    /// Says something on stderr, unless `-q`. A stderr that cannot be written to is nobody's loss.
+    pub(crate) fn talk(&mut self, text: &str) {
+        if !self.quiet {
+            self.talk_always(&format!("{text}\n"));
+        }
+    }
+
+    /// Writes to stderr as it is, also with `-q`: what a person must see.
+    pub(crate) fn talk_always(&mut self, text: &str) {
+        let mut stderr = io::stderr().lock();
+        let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+    }
+
+    /// Prints a list in the asked format.
+    pub(crate) fn list<R: Row>(&mut self, rows: &[R]) -> Result<(), Failure> {
+        if self.quiet || self.format == Format::Name {
+            return rows.iter().try_for_each(|row| self.line(&row.name()));
+        }
+        match self.format {
+            Format::Table | Format::Wide => {
+                let (wide, moment) = (self.wide(), now());
+                let cells: Vec<_> = rows.iter().map(|row| row.cells(wide, moment)).collect();
+                let width = self.terminal.width();
+                self.raw(table(&R::columns(wide), &cells, width, self.paint()).as_bytes())
+            }
+            Format::Jsonl => rows.iter().try_for_each(|row| {
+                let json = serde_json::to_string(row).map_err(unwritable)?;
+                self.json_line(&json)
+            }),
+            Format::Json | Format::Yaml | Format::Name => self.value(rows),
+        }
+    }
+
+    /// Prints one object: as text for people, by its name, or in its JSON shape.
+    pub(crate) fn object<T: Serialize>(
+        &mut self,
+        value: &T,
+        name: &str,
+        text: impl FnOnce(Paint) -> String,
+    ) -> Result<(), Failure> {
+        if self.quiet || self.format == Format::Name {
+            return self.line(name);
+        }
+        if self.human() {
+            let text = text(self.paint());
+            return self.raw(text.as_bytes());
+        }
+        self.value(value)
+    }
+
+    /// Prints a value as JSON or YAML.
+    pub(crate) fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Failure> {
+        match self.format {
+            Format::Yaml => {
+                let yaml = serde_norway::to_string(value).map_err(unwritable)?;
+                let yaml = if self.terminal.stdout {
+                    clean(&yaml).into_owned()
+                } else {
+                    yaml
+                };
+                self.raw(yaml.as_bytes())
+            }
+            Format::Jsonl => self.json_line(&serde_json::to_string(value).map_err(unwritable)?),
+            Format::Json | Format::Table | Format::Wide | Format::Name => {
+                self.json_line(&serde_json::to_string_pretty(value).map_err(unwritable)?)
+            }
+        }
+    }
+
+    /// Tells a failure on stderr and gives its exit code.
+    pub(crate) fn failure(&mut self, failure: &Failure) -> Exit {
+        if matches!(failure, Failure::Pipe) {
+            return failure.exit();
+        }
+        let fault = failure.fault();
+        let text = if matches!(self.format, Format::Json | Format::Jsonl) {
+            let json = serde_json::to_string(&FaultRow::from(&fault)).unwrap_or_default();
+            format!("{}\n", json_for_terminal(&json))
+        } else {
+            fault_text(&fault, self.paint_talk())
+        };
+        self.talk_always(&text);
+        failure.exit()
+    }
+}
+
+/// `error: what` and `hint: how`.
+pub(crate) fn fault_text(fault: &agentd_protocol::Fault, paint: Paint) -> String {
+    let mut text = format!("{} {}\n", paint.bad("error:"), clean(&fault.message));
+    if let Some(hint) = &fault.hint {
+        text.push_str(&format!("{} {}\n", paint.dim("hint:"), clean(hint)));
+    }
+    text
+}
+
+fn unwritable(error: impl std::fmt::Display) -> Failure {
+    Failure::Fault(agentd_protocol::Fault::internal(
+        "unwritable",
+        format!("the answer cannot be written: {error}"),
+    ))
+}

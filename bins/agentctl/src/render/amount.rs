@@ -1,0 +1,54 @@
+//! Times, tokens, money and vocabulary in few characters.
+
+use agentd_protocol::Timestamp;
+use serde::Serialize;
+
+/// How long ago, in one unit: `5s`, `3m`, `2h`, `4d`.
+pub(crate) fn age(then: Timestamp, now: Timestamp) -> String {
+    let seconds = now.since_ms(then) / 1_000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3_600 => format!("{}m", seconds / 60),
+        3_600..86_400 => format!("{}h", seconds / 3_600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// How long it took: `12ms`, `1.2s`, `3m05s`, `2h10m`.
+pub(crate) fn span(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms}ms"),
+        1_000..60_000 => format!("{}.{}s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{}m{:02}s", ms / 60_000, ms % 60_000 / 1_000),
+        _ => format!("{}h{:02}m", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
+}
+
+/// A count of tokens: `950`, `1.2k`, `34k`, `5.6M`.
+pub(crate) fn tokens(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..10_000 => format!("{}.{}k", count / 1_000, count % 1_000 / 100),
+        10_000..1_000_000 => format!("{}k", count / 1_000),
+        _ => format!("{}.{}M", count / 1_000_000, count % 1_000_000 / 100_000),
+    }
+}
+
+/// An amount of US dollars: `$0`, `$0.0042`, `$1.25`.
+pub(crate) fn dollars(usd: f64) -> String {
+    if usd == 0.0 {
+        "$0".to_owned()
+    } else if usd < 0.01 {
+        format!("${usd:.4}")
+    } else {
+        format!("${usd:.2}")
+    }
+}
+
+/// A small vocabulary's own word.
+pub(crate) fn word(value: &impl Serialize) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(str::to_owned))
+        .unwrap_or_default()
+}

@@ -1,0 +1,67 @@
+//! What is shown of an open approval.
+
+use crate::render::clean::{clean, one_line};
+use agentd_protocol::{ApprovalKind, OpenApproval, Scope};
+
+/// Lines of detail that are shown at a prompt.
+const DETAIL_LINES: usize = 40;
+
+/// The question, what exactly will happen, and what a wider allow would add.
+pub(crate) fn approval_lines(approval: &OpenApproval) -> Vec<String> {
+    let mut lines = vec![one_line(&approval.title, 200)];
+    let detail = clean(&approval.detail);
+    let all: Vec<&str> = detail.lines().collect();
+    if detail.trim() != approval.title.trim() {
+        lines.extend(all.iter().take(DETAIL_LINES).map(|line| format!("  {line}")));
+        if all.len() > DETAIL_LINES {
+            let more = all.len() - DETAIL_LINES;
+            lines.push(format!("  … {more} more lines: agentctl approvals -o yaml"));
+        }
+    }
+    if let Some(grant) = &approval.grant {
+        let scopes = scopes(approval);
+        if !scopes.is_empty() {
+            lines.push(format!(
+                "  {} would also allow: {}",
+                scopes.join(" or "),
+                one_line(grant, 200)
+            ));
+        }
+    }
+    for (number, choice) in approval.choices.iter().enumerate() {
+        lines.push(format!("  {}) {}", number + 1, one_line(&choice.label, 200)));
+    }
+    lines
+}
+
+fn scopes(approval: &OpenApproval) -> Vec<&'static str> {
+    [(Scope::Session, "session"), (Scope::Always, "always")]
+        .into_iter()
+        .filter(|(scope, _)| approval.scopes.contains(scope))
+        .map(|(_, word)| word)
+        .collect()
+}
+
+/// What may be typed.
+pub(crate) fn choices_line(approval: &OpenApproval) -> String {
+    if !approval.choices.is_empty() {
+        let free = if approval.kind == ApprovalKind::Question {
+            ", or your own words"
+        } else {
+            ""
+        };
+        return format!("type 1 to {}{free}", approval.choices.len());
+    }
+    if approval.kind == ApprovalKind::Question {
+        return "type your answer".to_owned();
+    }
+    let mut words = vec!["y allow"];
+    if approval.scopes.contains(&Scope::Session) {
+        words.push("s for this session");
+    }
+    if approval.scopes.contains(&Scope::Always) {
+        words.push("a always");
+    }
+    words.push("n [reason] deny");
+    words.join(", ")
+}

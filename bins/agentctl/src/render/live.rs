@@ -1,0 +1,116 @@
+//! The text of a streaming model call: printed as it comes, completed when the answer is durable.
+
+use agentd_protocol::{Block, CallId, Fragment};
+use std::collections::BTreeMap;
+
+/// What has been printed of the running model call.
+#[derive(Debug, Default)]
+pub(crate) struct LiveText {
+    call: Option<(CallId, u32)>,
+    printed: String,
+    blocks: BTreeMap<u32, usize>,
+    /// Pieces were missed: nothing more is printed until the whole answer is there.
+    gap: bool,
+}
+
+/// What to print when the answer is there.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// This goes on behind what was printed (it may be empty).
+    Behind(String),
+    /// What was printed is not how the answer begins; this is the whole answer.
+    Instead(String),
+}
+
+impl LiveText {
+    /// Whether text was printed that no answer has completed yet.
+    pub(crate) fn open(&self) -> bool {
+        !self.printed.is_empty()
+    }
+
+    /// The text so far of a call that was running when the viewer came.
+    pub(crate) fn partial(&mut self, text: &str) -> String {
+        if self.printed.is_empty() {
+            text.clone_into(&mut self.printed);
+            return text.to_owned();
+        }
+        match text.strip_prefix(self.printed.as_str()) {
+            Some(more) => {
+                let more = more.to_owned();
+                text.clone_into(&mut self.printed);
+                self.gap = false;
+                more
+            }
+            None => String::new(),
+        }
+    }
+
+    /// The next piece; returns what of it to print.
+    pub(crate) fn fragment(&mut self, fragment: &Fragment) -> String {
+        let call = (fragment.call, fragment.attempt);
+        if self.call != Some(call) {
+            // A partial text is printed before its call is known.
+            if self.call.is_some() {
+                self.reset();
+            }
+            self.call = Some(call);
+        }
+        let carried = if self.blocks.is_empty() {
+            self.printed.len()
+        } else {
+            0
+        };
+        let expected = *self.blocks.get(&fragment.block).unwrap_or(&carried);
+        let offset = usize::try_from(fragment.offset).unwrap_or(usize::MAX);
+        if self.gap || offset > expected {
+            self.gap = true;
+            return String::new();
+        }
+        let text = fragment.text.get(expected - offset..).unwrap_or_default();
+        let end = expected.max(offset.saturating_add(fragment.text.len()));
+        self.blocks.insert(fragment.block, end);
+        self.printed.push_str(text);
+        text.to_owned()
+    }
+
+    /// The viewer missed something.
+    pub(crate) fn lagged(&mut self) {
+        self.gap = true;
+    }
+
+    /// The answer is durable: what is left to print of it.
+    pub(crate) fn finish(&mut self, content: &[Block]) -> Rest {
+        let whole = text_of(content);
+        let rest = match whole.strip_prefix(self.printed.as_str()) {
+            Some(rest) => Rest::Behind(rest.to_owned()),
+            None => Rest::Instead(whole),
+        };
+        self.reset();
+        rest
+    }
+
+    /// The attempt is over without an answer. True: text was printed.
+    pub(crate) fn drop_attempt(&mut self) -> bool {
+        let open = self.open();
+        self.reset();
+        open
+    }
+
+    fn reset(&mut self) {
+        *self = Self::default();
+    }
+}
+
+/// The text blocks of a message, one after the other.
+pub(crate) fn text_of(content: &[Block]) -> String {
+    content
+        .iter()
+        .filter_map(|block| {
+            if let Block::Text { text } = block {
+                Some(text.as_str())
+            } else {
+                None
+            }
+        })
+        .collect()
+}

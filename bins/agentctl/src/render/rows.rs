@@ -1,0 +1,277 @@
+//! The JSON shapes and table rows of sessions and approvals.
+
+use crate::output::Row;
+use crate::render::{Paint, age, clean, dollars, one_line, span, tokens, word};
+use agentd_protocol::{
+    ApprovalId, ApprovalKind, Budget, Choice, Labels, OpenApproval, QueuedInput, RunState, Scope, Seq,
+    SessionId, Summary, Timestamp, TurnError, TurnId, Usage,
+};
+use serde::Serialize;
+
+/// One session of `ps`: exactly the contract's fields.
+#[derive(Debug, Serialize)]
+pub(crate) struct SessionRow {
+    pub(crate) session: SessionId,
+    pub(crate) name: String,
+    pub(crate) state: RunState,
+    pub(crate) reason: String,
+    pub(crate) since: Timestamp,
+    pub(crate) model: String,
+    pub(crate) workdir: String,
+    pub(crate) labels: Labels,
+    pub(crate) seq: Seq,
+    pub(crate) steps: u64,
+    pub(crate) usage: Usage,
+    pub(crate) cost_usd: f64,
+    pub(crate) created_at: Timestamp,
+    pub(crate) updated_at: Timestamp,
+    pub(crate) parent: Option<SessionId>,
+}
+
+impl From<Summary> for SessionRow {
+    fn from(row: Summary) -> Self {
+        Self {
+            session: row.session,
+            name: row.name,
+            state: row.status.state,
+            reason: row.status.reason,
+            since: row.status.since,
+            model: row.model,
+            workdir: row.workdir,
+            labels: row.labels,
+            seq: row.seq,
+            steps: row.steps,
+            usage: row.usage,
+            cost_usd: row.cost_usd,
+            created_at: row.created_at,
+            updated_at: row.updated_at,
+            parent: row.parent,
+        }
+    }
+}
+
+impl Row for SessionRow {
+    fn columns(wide: bool) -> Vec<&'static str> {
+        let mut columns = vec![
+            "session", "name", "state", "reason", "age", "model", "steps", "tokens", "cost",
+        ];
+        if wide {
+            columns.extend(["since", "seq", "labels", "workdir"]);
+        }
+        columns
+    }
+
+    fn cells(&self, wide: bool, now: Timestamp) -> Vec<String> {
+        let mut cells = vec![
+            self.session.short(),
+            one_line(&self.name, 32),
+            self.state.to_string(),
+            one_line(&self.reason, 40),
+            age(self.created_at, now),
+            self.model.clone(),
+            self.steps.to_string(),
+            tokens(self.usage.total()),
+            dollars(self.cost_usd),
+        ];
+        if wide {
+            cells.extend([
+                age(self.since, now),
+                self.seq.to_string(),
+                labels(&self.labels),
+                self.workdir.clone(),
+            ]);
+        }
+        cells
+    }
+
+    fn name(&self) -> String {
+        self.session.to_string()
+    }
+}
+
+fn labels(labels: &Labels) -> String {
+    let pairs: Vec<String> = labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
+    pairs.join(",")
+}
+
+/// One session of `show`: the fields of `ps`, and what is open.
+#[derive(Debug, Serialize)]
+pub(crate) struct SessionDetail {
+    #[serde(flatten)]
+    pub(crate) row: SessionRow,
+    pub(crate) turn: Option<TurnId>,
+    pub(crate) open_approvals: Vec<ApprovalRow>,
+    pub(crate) queue: Vec<QueuedInput>,
+    pub(crate) budget: Budget,
+    pub(crate) last_error: Option<TurnError>,
+}
+
+impl From<Summary> for SessionDetail {
+    fn from(mut row: Summary) -> Self {
+        let open = std::mem::take(&mut row.open_approvals);
+        Self {
+            turn: row.turn,
+            open_approvals: open.into_iter().map(ApprovalRow::from).collect(),
+            queue: std::mem::take(&mut row.queue),
+            budget: row.budget,
+            last_error: row.last_error.take(),
+            row: row.into(),
+        }
+    }
+}
+
+impl SessionDetail {
+    /// The detail page.
+    pub(crate) fn text(&self, paint: Paint, now: Timestamp) -> String {
+        let row = &self.row;
+        let mut text = String::new();
+        let mut put = |key: &str, value: &str| {
+            text.push_str(&format!(
+                "{} {}\n",
+                paint.dim(&format!("{key:<10}")),
+                one_line(value, 400)
+            ));
+        };
+        put("session", &format!("{} ({})", row.session, row.session.short()));
+        put("name", &row.name);
+        put(
+            "state",
+            &format!("{} for {}: {}", row.state, age(row.since, now), row.reason),
+        );
+        put("model", &row.model);
+        put("workdir", &row.workdir);
+        if !row.labels.is_empty() {
+            put("labels", &labels(&row.labels));
+        }
+        put(
+            "created",
+            &format!("{} ({} ago)", row.created_at, age(row.created_at, now)),
+        );
+        put(
+            "updated",
+            &format!("{} ({} ago)", row.updated_at, age(row.updated_at, now)),
+        );
+        put("log", &format!("{} events, {} steps", row.seq, row.steps));
+        put("usage", &usage_line(&row.usage, row.cost_usd));
+        put("budget", &budget_line(&self.budget));
+        if let Some(turn) = self.turn {
+            put("turn", &turn.to_string());
+        }
+        if let Some(parent) = row.parent {
+            put("parent", &parent.to_string());
+        }
+        if let Some(error) = &self.last_error {
+            put("last error", &format!("{}: {}", error.class, error.message));
+        }
+        for approval in &self.open_approvals {
+            put(
+                "approval",
+                &format!("{}  {}", approval.approval.short(), approval.title),
+            );
+        }
+        for input in &self.queue {
+            put("queued", &format!("{}  {}", input.input.short(), input.preview));
+        }
+        text
+    }
+}
+
+fn usage_line(usage: &Usage, cost_usd: f64) -> String {
+    format!(
+        "{} in, {} out, {} cache read, {} cache write, {}",
+        tokens(usage.input),
+        tokens(usage.output),
+        tokens(usage.cache_read),
+        tokens(usage.cache_write),
+        dollars(cost_usd)
+    )
+}
+
+fn budget_line(budget: &Budget) -> String {
+    let mut parts = Vec::new();
+    if budget.tokens > 0 {
+        parts.push(format!("{} tokens", tokens(budget.tokens)));
+    }
+    if budget.usd > 0.0 {
+        parts.push(dollars(budget.usd));
+    }
+    if budget.time_ms > 0 {
+        parts.push(span(budget.time_ms));
+    }
+    if budget.steps > 0 {
+        parts.push(format!("{} steps", budget.steps));
+    }
+    if parts.is_empty() {
+        "none".to_owned()
+    } else {
+        parts.join(", ")
+    }
+}
+
+/// One open approval: exactly the contract's fields.
+#[derive(Debug, Serialize)]
+pub(crate) struct ApprovalRow {
+    pub(crate) approval: ApprovalId,
+    kind: ApprovalKind,
+    session: SessionId,
+    tool: Option<String>,
+    title: String,
+    detail: String,
+    choices: Vec<Choice>,
+    asked_at: Timestamp,
+    expires_at: Option<Timestamp>,
+    scopes: Vec<Scope>,
+}
+
+impl From<OpenApproval> for ApprovalRow {
+    fn from(open: OpenApproval) -> Self {
+        Self {
+            approval: open.approval,
+            kind: open.kind,
+            session: open.session,
+            tool: open.tool,
+            title: open.title,
+            detail: open.detail,
+            choices: open.choices,
+            asked_at: open.asked_at,
+            expires_at: open.expires_at,
+            scopes: open.scopes,
+        }
+    }
+}
+
+impl Row for ApprovalRow {
+    fn columns(wide: bool) -> Vec<&'static str> {
+        let mut columns = vec!["approval", "session", "kind", "tool", "age", "expires", "title"];
+        if wide {
+            columns.push("detail");
+        }
+        columns
+    }
+
+    fn cells(&self, wide: bool, now: Timestamp) -> Vec<String> {
+        let expires = self
+            .expires_at
+            .map_or_else(|| "never".to_owned(), |at| format!("in {}", age(now, at)));
+        let mut cells = vec![
+            self.approval.short(),
+            self.session.short(),
+            word(&self.kind),
+            self.tool.clone().unwrap_or_default(),
+            age(self.asked_at, now),
+            expires,
+            clean(&self.title).into_owned(),
+        ];
+        if wide {
+            cells.push(self.detail.clone());
+        }
+        cells
+    }
+
+    fn name(&self) -> String {
+        self.approval.to_string()
+    }
+}

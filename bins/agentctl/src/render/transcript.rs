@@ -1,0 +1,350 @@
+//! Events as lines for people.
+
+use crate::render::amount::{dollars, span, tokens, word};
+use crate::render::clean::{clean, one_line};
+use crate::render::live::text_of;
+use crate::render::paint::Paint;
+use agentd_protocol::{
+    ApprovalDecided, Block, Decision, Event, EventBody, ModelFailed, Principal, Scope, ToolCallId,
+    ToolFinished, ToolStatus, TurnFinished, VerdictKind,
+};
+use std::collections::HashMap;
+
+/// What a line is about; decides its first word and colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tag {
+    /// Somebody's input.
+    User,
+    /// The model's text, without a first word.
+    Model,
+    /// A tool call begins.
+    Tool,
+    /// A tool call went well.
+    Done,
+    /// Something failed.
+    Bad,
+    /// A person is asked, or has answered.
+    Ask,
+    /// agentd's own words.
+    Note,
+    /// A turn or a session began or ended.
+    Mark,
+}
+
+/// A line, and what belongs below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) tag: Tag,
+    /// The first word; empty for text.
+    pub(crate) word: String,
+    pub(crate) text: String,
+    /// Shown indented.
+    pub(crate) below: Vec<String>,
+}
+
+const WORD_WIDTH: usize = 8;
+
+impl Line {
+    fn new(tag: Tag, word: &str, text: impl Into<String>) -> Self {
+        Self {
+            tag,
+            word: word.to_owned(),
+            text: text.into(),
+            below: Vec::new(),
+        }
+    }
+
+    /// The line as it is printed, with a line break.
+    pub(crate) fn print(&self, paint: Paint) -> String {
+        let text = clean(&self.text);
+        let mut printed = match self.tag {
+            Tag::Model => format!("{}\n", text.trim_end()),
+            Tag::User => text
+                .trim_end()
+                .lines()
+                .map(|line| format!("{}\n", paint.bold(&format!("> {line}"))))
+                .collect(),
+            Tag::Tool | Tag::Done | Tag::Bad | Tag::Ask | Tag::Note | Tag::Mark => {
+                let word = self.colour(paint, &format!("{:<WORD_WIDTH$}", self.word));
+                format!("{word} {}\n", one_line(&text, 300))
+            }
+        };
+        for line in &self.below {
+            let indent = " ".repeat(WORD_WIDTH);
+            printed.push_str(&format!(
+                "{indent} {}\n",
+                paint.dim(&format!("| {}", one_line(line, 300)))
+            ));
+        }
+        printed
+    }
+
+    fn colour(&self, paint: Paint, word: &str) -> String {
+        match self.tag {
+            Tag::Done => paint.good(word),
+            Tag::Bad => paint.bad(word),
+            Tag::Ask => paint.warn(word),
+            Tag::Tool | Tag::Mark => paint.accent(word),
+            Tag::Note | Tag::User | Tag::Model => paint.dim(word),
+        }
+    }
+}
+
+/// Turns events into lines; remembers the titles of running calls.
+#[derive(Debug)]
+pub(crate) struct Transcript {
+    titles: HashMap<ToolCallId, String>,
+    names: HashMap<ToolCallId, String>,
+    /// Lines of a tool's output that are shown.
+    output_lines: usize,
+}
+
+impl Transcript {
+    pub(crate) fn new(output_lines: usize) -> Self {
+        Self {
+            titles: HashMap::new(),
+            names: HashMap::new(),
+            output_lines,
+        }
+    }
+
+    /// The name of the tool of a call that was proposed.
+    pub(crate) fn tool(&self, call: ToolCallId) -> Option<&str> {
+        self.names.get(&call).map(String::as_str)
+    }
+
+    /// The lines of an event; most have none or one.
+    pub(crate) fn lines(&mut self, event: &Event) -> Vec<Line> {
+        match &event.body {
+            EventBody::InputAccepted(input) => {
+                vec![Line::new(Tag::User, "", input_text(&input.content))]
+            }
+            EventBody::ModelFinished(answer) => {
+                let text = text_of(&answer.content);
+                if text.trim().is_empty() {
+                    Vec::new()
+                } else {
+                    vec![Line::new(Tag::Model, "", text)]
+                }
+            }
+            EventBody::ModelFailed(failed) => vec![model_failed(failed)],
+            EventBody::ToolProposed(call) => {
+                self.names.insert(call.tool_call, call.name.clone());
+                Vec::new()
+            }
+            EventBody::ToolStarted(call) => {
+                self.titles.insert(call.tool_call, call.title.clone());
+                vec![Line::new(Tag::Tool, "tool", call.title.clone())]
+            }
+            EventBody::ToolFinished(call) => vec![self.tool_finished(call)],
+            EventBody::ApprovalAsked(ask) => {
+                let text = format!("{}  [approval {}]", ask.title, ask.approval.short());
+                vec![Line::new(Tag::Ask, "ask", text)]
+            }
+            EventBody::ApprovalDecided(decided) => vec![decided_line(decided, &event.by)],
+            EventBody::TurnFinished(turn) => vec![turn_finished(turn)],
+            EventBody::Unknown => vec![Line::new(Tag::Note, "?", "an event of a newer version")],
+            body @ (EventBody::SessionCreated(_)
+            | EventBody::SessionUpdated(_)
+            | EventBody::SessionPaused(_)
+            | EventBody::SessionResumed(_)
+            | EventBody::SessionClosed(_)
+            | EventBody::InputCancelled(_)
+            | EventBody::NoteInjected(_)
+            | EventBody::TurnStarted(_)
+            | EventBody::ModelStarted(_)
+            | EventBody::VerdictGiven(_)
+            | EventBody::ContextCompacted(_)
+            | EventBody::LimitReached(_)
+            | EventBody::WarningRaised(_)
+            | EventBody::SessionRecovered(_)
+            | EventBody::SessionMoved(_)
+            | EventBody::SessionImported(_)
+            | EventBody::RuleAdded(_)
+            | EventBody::RuleRemoved(_)) => summary_line(body).into_iter().collect(),
+        }
+    }
+
+    fn tool_finished(&mut self, call: &ToolFinished) -> Line {
+        let outcome = &call.outcome;
+        let name = self.names.remove(&call.tool_call);
+        let title = self.titles.remove(&call.tool_call).or(name).unwrap_or_default();
+        let (tag, status) = match outcome.status {
+            ToolStatus::Ok => (Tag::Done, "ok"),
+            ToolStatus::Error => (Tag::Bad, "error"),
+            ToolStatus::Denied => (Tag::Bad, "denied"),
+            ToolStatus::Interrupted => (Tag::Bad, "stopped"),
+            ToolStatus::Timeout => (Tag::Bad, "timeout"),
+        };
+        let unknown = if outcome.outcome_unknown {
+            ", outcome unknown"
+        } else {
+            ""
+        };
+        let mut line = Line::new(
+            tag,
+            status,
+            format!("{title} ({}{unknown})", span(outcome.duration_ms)),
+        );
+        let shown = outcome.display.as_ref().unwrap_or(&outcome.llm_text);
+        let all: Vec<&str> = shown.lines().collect();
+        line.below = all
+            .iter()
+            .take(self.output_lines)
+            .map(|line| (*line).to_owned())
+            .collect();
+        if all.len() > self.output_lines && self.output_lines > 0 {
+            line.below
+                .push(format!("… {} more lines", all.len() - self.output_lines));
+        }
+        line
+    }
+}
+
+fn input_text(content: &[Block]) -> String {
+    let text = text_of(content);
+    let others = content
+        .iter()
+        .filter(|block| !matches!(block, Block::Text { .. }))
+        .count();
+    if others == 0 {
+        text
+    } else {
+        format!("{text} [{others} attached]")
+    }
+}
+
+fn model_failed(failed: &ModelFailed) -> Line {
+    let what = format!("{}: {}", word(&failed.class), failed.message);
+    match failed.retry_at {
+        Some(at) => Line::new(
+            Tag::Note,
+            "model",
+            format!("{what}; attempt {} failed, next at {at}", failed.attempt),
+        ),
+        None => Line::new(Tag::Bad, "model", what),
+    }
+}
+
+fn decided_line(decided: &ApprovalDecided, by: &Principal) -> Line {
+    let (tag, how) = match decided.decision {
+        Decision::Allow => (Tag::Done, "allowed"),
+        Decision::Deny => (Tag::Bad, "denied"),
+        Decision::Answer => (Tag::Done, "answered"),
+        Decision::Expired => (Tag::Bad, "expired"),
+        Decision::Withdrawn => (Tag::Note, "withdrawn"),
+    };
+    let mut text = format!("{how} by {by}");
+    if decided.decision == Decision::Allow && decided.scope != Scope::Once {
+        text.push_str(&format!(" ({})", word(&decided.scope)));
+    }
+    for words in [&decided.answer, &decided.message].into_iter().flatten() {
+        text.push_str(&format!(": {words}"));
+    }
+    Line::new(tag, "answer", text)
+}
+
+fn turn_finished(turn: &TurnFinished) -> Line {
+    let ok = turn.reason == agentd_protocol::EndReason::Completed;
+    let text = format!(
+        "{}: {} steps, {} tool calls, {} tokens, {}",
+        word(&turn.reason),
+        turn.steps,
+        turn.tool_calls,
+        tokens(turn.usage.total()),
+        dollars(turn.cost_usd)
+    );
+    let mut line = Line::new(if ok { Tag::Mark } else { Tag::Bad }, "turn", text);
+    line.below = turn
+        .error
+        .iter()
+        .map(|error| format!("{}: {}", error.class, error.message))
+        .collect();
+    line
+}
+
+/// Events that a transcript shows in one short line, or not at all.
+fn summary_line(body: &EventBody) -> Option<Line> {
+    let denied = match body {
+        EventBody::VerdictGiven(given) if given.verdict.kind != VerdictKind::Deny => return None,
+        body => matches!(body, EventBody::VerdictGiven(_)),
+    };
+    if matches!(body, EventBody::TurnStarted(_) | EventBody::ModelStarted(_)) {
+        return None;
+    }
+    let tag = if denied || matches!(body, EventBody::WarningRaised(_) | EventBody::LimitReached(_)) {
+        Tag::Bad
+    } else if matches!(body, EventBody::NoteInjected(_)) {
+        Tag::Note
+    } else {
+        Tag::Mark
+    };
+    let first = body.kind().split('.').next().unwrap_or_default();
+    Some(Line::new(tag, first, summary(body)))
+}
+
+/// What an event says, in one line.
+pub(crate) fn summary(body: &EventBody) -> String {
+    match body {
+        EventBody::SessionCreated(e) => format!("created: {} ({}, {})", e.title, e.model, e.workdir),
+        EventBody::SessionUpdated(_) => "settings changed".to_owned(),
+        EventBody::SessionPaused(e) => format!("paused: {}", e.reason),
+        EventBody::SessionResumed(e) => format!("resumed: {}", e.reason),
+        EventBody::SessionClosed(e) => format!("closed: {}", e.reason),
+        EventBody::InputAccepted(e) => input_text(&e.content),
+        EventBody::InputCancelled(e) => format!("taken back: {}", e.input.short()),
+        EventBody::NoteInjected(e) => format!("{}: {}", word(&e.kind), e.text),
+        EventBody::TurnStarted(_) => "started".to_owned(),
+        EventBody::ModelStarted(e) => format!(
+            "step {} of {}, attempt {}: {}",
+            e.step, e.max_steps, e.attempt, e.model
+        ),
+        EventBody::ModelFinished(e) => text_of(&e.content),
+        EventBody::ModelFailed(e) => model_failed(e).text,
+        EventBody::ToolProposed(e) => format!("{} {}", e.name, e.input),
+        EventBody::VerdictGiven(e) => {
+            format!(
+                "{} by {}: {}",
+                word(&e.verdict.kind),
+                e.verdict.rule,
+                e.verdict.reason
+            )
+        }
+        EventBody::ApprovalAsked(e) => e.title.clone(),
+        EventBody::ApprovalDecided(e) => word(&e.decision),
+        EventBody::ToolStarted(e) => e.title.clone(),
+        EventBody::ToolFinished(e) => {
+            format!("{} ({})", word(&e.outcome.status), span(e.outcome.duration_ms))
+        }
+        EventBody::ContextCompacted(e) => {
+            format!(
+                "compacted: {} to {} tokens",
+                tokens(e.tokens_before),
+                tokens(e.tokens_after)
+            )
+        }
+        EventBody::LimitReached(e) => format!("{} at {}: {}", word(&e.limit), e.value, e.action),
+        EventBody::WarningRaised(e) => format!("{}: {}", e.code, e.message),
+        EventBody::TurnFinished(e) => turn_finished(e).text,
+        EventBody::SessionRecovered(e) => {
+            let closed: Vec<String> = e
+                .closed
+                .iter()
+                .map(|one| format!("{} {}", one.what, one.how))
+                .collect();
+            format!(
+                "recovered after a restart: {}",
+                if closed.is_empty() {
+                    "nothing was open".to_owned()
+                } else {
+                    closed.join(", ")
+                }
+            )
+        }
+        EventBody::SessionMoved(e) => format!("moved to node {}", e.node),
+        EventBody::SessionImported(e) => format!("imported from {}", e.from),
+        EventBody::RuleAdded(e) => format!("rule added: {}", e.rule),
+        EventBody::RuleRemoved(e) => format!("rule removed: {}", e.rule),
+        EventBody::Unknown => "of a newer version".to_owned(),
+    }
+}

@@ -1,0 +1,157 @@
+//! What a typed line means.
+
+use crate::render::choices_line;
+use agentd_protocol::{ApprovalKind, DecideParams, Decision, OpenApproval, Scope};
+
+/// A typed line, understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Typed {
+    /// Answer the open approval.
+    Decide(Answer),
+    /// Send it to the session.
+    Send(String),
+    /// End the turn.
+    Cancel,
+    /// Leave; the session goes on.
+    Detach,
+    /// Explain.
+    Help,
+    /// An empty line.
+    Nothing,
+    /// Say this instead.
+    Unclear(String),
+}
+
+/// The answer to an approval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) decision: Decision,
+    pub(crate) scope: Scope,
+    pub(crate) answer: Option<String>,
+    pub(crate) message: Option<String>,
+}
+
+impl Answer {
+    const fn allow(scope: Scope) -> Self {
+        Self {
+            decision: Decision::Allow,
+            scope,
+            answer: None,
+            message: None,
+        }
+    }
+
+    fn deny(reason: &str) -> Self {
+        let message = (!reason.is_empty()).then(|| reason.to_owned());
+        Self {
+            decision: Decision::Deny,
+            scope: Scope::Once,
+            answer: None,
+            message,
+        }
+    }
+
+    fn words(text: &str) -> Self {
+        Self {
+            decision: Decision::Answer,
+            scope: Scope::Once,
+            answer: Some(text.to_owned()),
+            message: None,
+        }
+    }
+
+    /// The command that carries it.
+    pub(crate) fn params(self, approval: &OpenApproval) -> DecideParams {
+        DecideParams {
+            approval: approval.approval.to_string(),
+            decision: Some(self.decision),
+            scope: self.scope,
+            answer: self.answer,
+            message: self.message,
+        }
+    }
+}
+
+/// Reads a typed line. `sends`: what is no answer and no command is a message to the session.
+pub(crate) fn read(line: &str, open: Option<&OpenApproval>, sends: bool) -> Typed {
+    let line = line.trim();
+    if line.is_empty() {
+        return Typed::Nothing;
+    }
+    if let Some(rest) = line.strip_prefix('/') {
+        return match rest.strip_prefix('/') {
+            Some(_) if sends => Typed::Send(rest.to_owned()),
+            Some(_) | None => command(rest, open),
+        };
+    }
+    match open.and_then(|approval| answer(line, approval)) {
+        Some(typed) => typed,
+        None if sends => Typed::Send(line.to_owned()),
+        None => Typed::Unclear(open.map_or_else(|| "no approval is open".to_owned(), choices_line)),
+    }
+}
+
+fn command(text: &str, open: Option<&OpenApproval>) -> Typed {
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let rest = rest.trim();
+    match (word, open) {
+        ("cancel", _) => Typed::Cancel,
+        ("detach" | "quit" | "exit", _) => Typed::Detach,
+        ("help", _) => Typed::Help,
+        ("approve" | "deny" | "answer", None) => Typed::Unclear("no approval is open".to_owned()),
+        ("approve", Some(approval)) => match rest {
+            "" | "once" => Typed::Decide(Answer::allow(Scope::Once)),
+            "session" => scoped(Scope::Session, approval),
+            "always" => scoped(Scope::Always, approval),
+            other => Typed::Unclear(format!("unknown scope {other:?}: once, session or always")),
+        },
+        ("deny", Some(_)) => Typed::Decide(Answer::deny(rest)),
+        ("answer", Some(_)) if rest.is_empty() => Typed::Unclear("/answer TEXT".to_owned()),
+        ("answer", Some(_)) => Typed::Decide(Answer::words(rest)),
+        (other, _) => Typed::Unclear(format!("unknown command /{other}; /help lists them")),
+    }
+}
+
+/// The line as an answer to the open approval, if it can be one.
+fn answer(line: &str, approval: &OpenApproval) -> Option<Typed> {
+    if let Some(choice) = chosen(line, approval) {
+        return Some(Typed::Decide(Answer::words(choice)));
+    }
+    if approval.kind == ApprovalKind::Question {
+        return Some(Typed::Decide(Answer::words(line)));
+    }
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    match (word.to_lowercase().as_str(), rest.trim()) {
+        ("y" | "yes", "") => Some(Typed::Decide(Answer::allow(Scope::Once))),
+        ("s", "") => Some(scoped(Scope::Session, approval)),
+        ("a", "") => Some(scoped(Scope::Always, approval)),
+        ("n", reason) => Some(Typed::Decide(Answer::deny(reason))),
+        ("no", "") => Some(Typed::Decide(Answer::deny(""))),
+        _ => None,
+    }
+}
+
+fn chosen<'a>(line: &str, approval: &'a OpenApproval) -> Option<&'a str> {
+    let by_number = line
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| approval.choices.get(number.checked_sub(1)?));
+    let by_name = || {
+        approval
+            .choices
+            .iter()
+            .find(|choice| choice.id == line || choice.label == line)
+    };
+    by_number.or_else(by_name).map(|choice| choice.id.as_str())
+}
+
+fn scoped(scope: Scope, approval: &OpenApproval) -> Typed {
+    if approval.scopes.contains(&scope) {
+        Typed::Decide(Answer::allow(scope))
+    } else {
+        Typed::Unclear(format!(
+            "this call can be allowed once only; {}",
+            choices_line(approval)
+        ))
+    }
+}

@@ -1,0 +1,80 @@
+//! The open approvals of a session, as a viewer sees them.
+
+use agentd_protocol::{ApprovalAsked, ApprovalId, Decision, Event, EventBody, OpenApproval, Principal};
+use std::collections::HashSet;
+
+/// Open approvals in the order in which they were asked, and those that were answered here.
+#[derive(Debug, Default)]
+pub(crate) struct Asks {
+    open: Vec<OpenApproval>,
+    mine: HashSet<ApprovalId>,
+}
+
+/// An approval that somebody else answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Elsewhere {
+    pub(crate) title: String,
+    pub(crate) decision: Decision,
+    pub(crate) by: Principal,
+}
+
+impl Asks {
+    /// The one to answer next.
+    pub(crate) fn front(&self) -> Option<&OpenApproval> {
+        self.open.iter().find(|open| !self.mine.contains(&open.approval))
+    }
+
+    /// What the daemon says is open.
+    pub(crate) fn synced(&mut self, open: &[OpenApproval]) {
+        self.open = open.to_vec();
+    }
+
+    /// This one was answered here.
+    pub(crate) fn answered(&mut self, approval: ApprovalId) {
+        self.mine.insert(approval);
+    }
+
+    /// This one is over, whatever became of it.
+    pub(crate) fn forget(&mut self, approval: ApprovalId) {
+        self.open.retain(|open| open.approval != approval);
+    }
+
+    /// Takes an event in; tells when somebody else answered.
+    pub(crate) fn observe(&mut self, event: &Event, tool: Option<&str>) -> Option<Elsewhere> {
+        if let EventBody::ApprovalAsked(ask) = &event.body {
+            self.forget(ask.approval);
+            self.open.push(opened(event, ask, tool));
+        }
+        let EventBody::ApprovalDecided(decided) = &event.body else {
+            return None;
+        };
+        let at = self
+            .open
+            .iter()
+            .position(|open| open.approval == decided.approval)?;
+        let title = self.open.remove(at).title;
+        let mine = self.mine.remove(&decided.approval);
+        (!mine).then(|| Elsewhere {
+            title,
+            decision: decided.decision,
+            by: event.by.clone(),
+        })
+    }
+}
+
+fn opened(event: &Event, ask: &ApprovalAsked, tool: Option<&str>) -> OpenApproval {
+    OpenApproval {
+        approval: ask.approval,
+        kind: ask.kind,
+        session: event.session,
+        tool_call: ask.tool_call,
+        tool: tool.map(str::to_owned),
+        title: ask.title.clone(),
+        detail: ask.detail.clone(),
+        choices: ask.choices.clone(),
+        scopes: ask.scopes.clone(),
+        asked_at: event.at,
+        expires_at: ask.expires_at,
+        grant: ask.grant.clone(),
+    }
+}

@@ -1,0 +1,373 @@
+//! The loop between a person and a session.
+
+use crate::failure::Failure;
+use crate::follow::{Follower, News};
+use crate::output::{Output, fault_text};
+use crate::render::{approval_lines, choices_line, word};
+use crate::talk::answer::{Typed, read};
+use crate::talk::asks::Asks;
+use crate::talk::console::Console;
+use crate::talk::screen::Screen;
+use crate::talk::turn_watch::{RunResult, TurnWatch};
+use agentd_protocol::{
+    ApprovalId, Block, CancelTurnParams, Delta, Event, EventBody, Fault, FaultClass, RunState, SendParams,
+    Status, WaitReason,
+};
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
+
+/// How long a cancelled turn may take to end before we leave it.
+const CANCEL_GRACE: Duration = Duration::from_secs(15);
+
+const HELP: &str = "\
+a line is sent to the session; // begins a line that starts with /
+/approve [once|session|always]  /deny [reason]  /answer TEXT   the open approval
+/cancel   end the turn        /detach  leave; the session goes on        /help";
+
+/// What Ctrl-C does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interrupt {
+    /// The first cancels the turn, a second detaches.
+    Cancel,
+    /// It detaches.
+    Detach,
+}
+
+/// How this viewer behaves.
+#[derive(Debug)]
+pub(crate) struct Manner {
+    /// A person here answers approvals.
+    pub(crate) answers: bool,
+    /// What a person types is sent.
+    pub(crate) sends: bool,
+    /// Print the stored lines instead of a transcript.
+    pub(crate) exact: bool,
+    /// Leave when only a person could help, and none is here: not for approvals that end by themselves.
+    pub(crate) leaves_when: Option<Unattended>,
+    /// When to cancel the turn.
+    pub(crate) deadline: Option<Instant>,
+    /// What Ctrl-C does.
+    pub(crate) interrupt: Interrupt,
+}
+
+/// What a session without a person here does about approvals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unattended {
+    /// It denies them itself.
+    Denies,
+    /// It waits.
+    Waits,
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub(crate) enum Held {
+    /// The turn ended.
+    Turn(RunResult),
+    /// The person left, or there is no more to come.
+    Detached,
+    /// Time ran out; the turn, if it ended in time.
+    TimedOut(Option<RunResult>),
+    /// Ctrl-C; the turn, if it ended in time.
+    Interrupted(Option<RunResult>),
+    /// Only a person can help.
+    Blocked(Status),
+}
+
+/// Why the turn is being cancelled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Leaving {
+    Interrupted,
+    TimedOut,
+}
+
+enum Happened {
+    News(Result<News, Failure>),
+    Line(Option<String>),
+    Interrupt,
+    Deadline,
+}
+
+/// A person (or nobody) and a session.
+pub(crate) struct Conversation<'a> {
+    out: &'a mut Output,
+    follower: Follower,
+    screen: Screen,
+    watch: Option<TurnWatch>,
+    manner: Manner,
+    asks: Asks,
+    console: Console,
+    prompted: Option<ApprovalId>,
+    leaving: Option<Leaving>,
+}
+
+impl<'a> Conversation<'a> {
+    pub(crate) fn new(
+        out: &'a mut Output,
+        follower: Follower,
+        screen: Screen,
+        watch: Option<TurnWatch>,
+        manner: Manner,
+    ) -> Self {
+        Self {
+            out,
+            follower,
+            screen,
+            watch,
+            manner,
+            asks: Asks::default(),
+            console: Console::default(),
+            prompted: None,
+            leaving: None,
+        }
+    }
+
+    /// Goes on until the turn ends or the person leaves.
+    pub(crate) async fn hold(mut self) -> Result<Held, Failure> {
+        let mut interrupts = signal(SignalKind::interrupt()).map_err(Failure::Output)?;
+        loop {
+            let wants_line = self.console.open() && (self.manner.sends || self.asking());
+            let deadline = self.manner.deadline;
+            let happened = tokio::select! {
+                _ = interrupts.recv() => Happened::Interrupt,
+                () = until(deadline) => Happened::Deadline,
+                news = self.follower.next() => Happened::News(news),
+                line = self.console.line(), if wants_line => Happened::Line(line),
+            };
+            let held = match happened {
+                Happened::News(news) => self.news(&news?)?,
+                Happened::Line(Some(line)) => self.typed(&line).await?,
+                Happened::Line(None) => self.manner.sends.then_some(Held::Detached),
+                Happened::Interrupt => self.interrupted().await?,
+                Happened::Deadline => self.too_late().await?,
+            };
+            if let Some(held) = held {
+                return Ok(held);
+            }
+            self.ask()?;
+        }
+    }
+
+    fn asking(&self) -> bool {
+        self.manner.answers && self.asks.front().is_some()
+    }
+
+    fn news(&mut self, news: &News) -> Result<Option<Held>, Failure> {
+        if self.manner.exact {
+            if let News::Event(_, line) = news {
+                self.out.json_line(line)?;
+            }
+        } else {
+            self.screen.show(self.out, news)?;
+        }
+        match news {
+            News::Event(event, _) => {
+                self.observe(event)?;
+                let ended = self.watch.as_mut().and_then(|watch| watch.observe(event));
+                if let Some(result) = ended {
+                    return Ok(Some(self.ended(Some(result))));
+                }
+                let closed = matches!(event.body, EventBody::SessionClosed(_));
+                Ok((closed && self.watch.is_none()).then_some(Held::Detached))
+            }
+            News::Delta(Delta::Status(status)) => Ok(self.blocked(status)),
+            News::Synced(synced) => {
+                self.asks.synced(&synced.approvals);
+                Ok(self.blocked(&synced.status))
+            }
+            News::Ended(_) => Ok(Some(self.ended(None))),
+            News::Delta(_) | News::Lagged | News::Retrying | News::Back => Ok(None),
+        }
+    }
+
+    /// Keeps the open approvals, and says when somebody else answered one.
+    fn observe(&mut self, event: &Event) -> Result<(), Failure> {
+        let tool = if let EventBody::ApprovalAsked(ask) = &event.body {
+            ask.tool_call
+                .and_then(|call| self.screen.tool(call))
+                .map(str::to_owned)
+        } else {
+            None
+        };
+        let Some(other) = self
+            .asks
+            .observe(event, tool.as_deref())
+            .filter(|_| self.manner.answers)
+        else {
+            return Ok(());
+        };
+        let text = format!(
+            "answered elsewhere: {} by {}: {}",
+            word(&other.decision),
+            other.by,
+            other.title
+        );
+        self.screen.say(self.out, &text)
+    }
+
+    fn ended(&self, result: Option<RunResult>) -> Held {
+        match (self.leaving, result) {
+            (Some(Leaving::Interrupted), result) => Held::Interrupted(result),
+            (Some(Leaving::TimedOut), result) => Held::TimedOut(result),
+            (None, Some(result)) => Held::Turn(result),
+            (None, None) => Held::Detached,
+        }
+    }
+
+    /// Whether only a person can help, and none is here.
+    fn blocked(&self, status: &Status) -> Option<Held> {
+        let unattended = self.manner.leaves_when?;
+        let parked = matches!(
+            status.state,
+            RunState::Waiting(WaitReason::Quota | WaitReason::Credentials | WaitReason::Workspace)
+        );
+        let blocked = parked || (status.state.blocked() && unattended == Unattended::Waits);
+        (blocked && self.leaving.is_none()).then(|| Held::Blocked(status.clone()))
+    }
+
+    /// Shows the approval that is next, once.
+    fn ask(&mut self) -> Result<(), Failure> {
+        let Some(open) = self
+            .asks
+            .front()
+            .filter(|_| self.manner.answers && self.console.open())
+        else {
+            return Ok(());
+        };
+        if self.prompted == Some(open.approval) {
+            return Ok(());
+        }
+        self.prompted = Some(open.approval);
+        let paint = self.out.paint_talk();
+        let mut text = format!("{} ", paint.warn("approval"));
+        text.push_str(&approval_lines(open).join("\n"));
+        text.push_str(&format!(
+            "\n  {} ",
+            paint.bold(&format!("{}:", choices_line(open)))
+        ));
+        if self.manner.sends {
+            text.push('\n');
+        }
+        self.screen.prompt(self.out, &text)
+    }
+
+    async fn typed(&mut self, line: &str) -> Result<Option<Held>, Failure> {
+        self.screen.entered();
+        let open = self.asks.front().filter(|_| self.manner.answers).cloned();
+        match (read(line, open.as_ref(), self.manner.sends), open) {
+            (Typed::Decide(answer), Some(open)) => {
+                let decided = self
+                    .follower
+                    .client()
+                    .decide(&answer.params(&open))
+                    .await
+                    .map_err(Fault::from);
+                self.decided(open.approval, decided.map(drop))?;
+            }
+            (Typed::Send(text), _) => {
+                let params = SendParams {
+                    session: self.follower.session().to_owned(),
+                    content: vec![Block::text(text)],
+                    ..SendParams::default()
+                };
+                let sent = self.follower.client().send(&params).await.map_err(Fault::from);
+                self.told(sent.map(drop))?;
+            }
+            (Typed::Cancel, _) => {
+                let cancelled = self.cancel("cancelled by /cancel").await;
+                self.told(cancelled)?;
+            }
+            (Typed::Detach, _) => return Ok(Some(Held::Detached)),
+            (Typed::Help, _) => self.screen.say(self.out, HELP)?,
+            (Typed::Unclear(text), _) => self.screen.say(self.out, &text)?,
+            (Typed::Nothing | Typed::Decide(_), _) => {}
+        }
+        Ok(None)
+    }
+
+    fn decided(&mut self, approval: ApprovalId, outcome: Result<(), Fault>) -> Result<(), Failure> {
+        match outcome {
+            Ok(()) => self.asks.answered(approval),
+            Err(fault) => {
+                if matches!(fault.class, FaultClass::Conflict | FaultClass::NotFound) {
+                    self.asks.forget(approval);
+                } else {
+                    // Ask again: the answer did not get through.
+                    self.prompted = None;
+                }
+                self.told(Err(fault))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A fault while talking is told; the conversation goes on.
+    fn told(&mut self, outcome: Result<(), Fault>) -> Result<(), Failure> {
+        let Err(fault) = outcome else { return Ok(()) };
+        let text = fault_text(&fault, self.out.paint_talk());
+        self.screen.prompt(self.out, &text)
+    }
+
+    async fn cancel(&self, reason: &str) -> Result<(), Fault> {
+        let params = CancelTurnParams {
+            session: self.follower.session().to_owned(),
+            expect_turn: self.watch.as_ref().and_then(TurnWatch::turn),
+            reason: Some(reason.to_owned()),
+            kill: false,
+        };
+        self.follower
+            .client()
+            .cancel_turn(&params)
+            .await
+            .map(drop)
+            .map_err(Fault::from)
+    }
+
+    async fn interrupted(&mut self) -> Result<Option<Held>, Failure> {
+        if self.manner.interrupt == Interrupt::Detach {
+            return Ok(Some(Held::Detached));
+        }
+        if self.leaving.is_some() {
+            return Ok(Some(Held::Interrupted(None)));
+        }
+        self.leave(
+            Leaving::Interrupted,
+            "cancelled by Ctrl-C",
+            "cancelling the turn; Ctrl-C again detaches",
+        )
+        .await
+    }
+
+    async fn too_late(&mut self) -> Result<Option<Held>, Failure> {
+        if self.leaving.is_some() {
+            return Ok(Some(self.ended(None)));
+        }
+        self.leave(
+            Leaving::TimedOut,
+            "cancelled by --timeout",
+            "time is up; cancelling the turn",
+        )
+        .await
+    }
+
+    async fn leave(&mut self, why: Leaving, reason: &str, say: &str) -> Result<Option<Held>, Failure> {
+        self.leaving = Some(why);
+        self.manner.deadline = Some(Instant::now() + CANCEL_GRACE);
+        self.screen.say(self.out, say)?;
+        match self.cancel(reason).await {
+            Ok(()) => Ok(None),
+            Err(fault) => {
+                self.told(Err(fault))?;
+                Ok(Some(self.ended(None)))
+            }
+        }
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}

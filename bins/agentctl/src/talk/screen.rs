@@ -1,0 +1,192 @@
+//! News of a session on the two streams.
+
+use crate::failure::Failure;
+use crate::follow::News;
+use crate::output::Output;
+use crate::render::{Line, LiveText, Rest, Tag, Transcript, clean};
+use agentd_protocol::{Delta, Event, EventBody, RunState, Status, ToolCallId};
+
+/// What goes where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The model's text to stdout, the rest to stderr.
+    Split,
+    /// All to stdout.
+    Together,
+    /// Only the rest, to stderr: stdout is for an object at the end.
+    TalkOnly,
+}
+
+/// Prints a session as it goes on.
+#[derive(Debug)]
+pub(crate) struct Screen {
+    place: Place,
+    transcript: Transcript,
+    live: LiveText,
+    /// The cursor stands behind text without a line break.
+    midline: bool,
+    /// Inputs are shown, too.
+    inputs: bool,
+    state: Option<RunState>,
+}
+
+impl Screen {
+    pub(crate) fn new(place: Place, output_lines: usize, inputs: bool) -> Self {
+        Self {
+            place,
+            transcript: Transcript::new(output_lines),
+            live: LiveText::default(),
+            midline: false,
+            inputs,
+            state: None,
+        }
+    }
+
+    /// The name of the tool of a call that was proposed.
+    pub(crate) fn tool(&self, call: ToolCallId) -> Option<&str> {
+        self.transcript.tool(call)
+    }
+
+    /// Shows one piece of news.
+    pub(crate) fn show(&mut self, out: &mut Output, news: &News) -> Result<(), Failure> {
+        match news {
+            News::Event(event, _) => self.event(out, event),
+            News::Delta(Delta::Text(fragment)) => {
+                let text = self.live.fragment(fragment);
+                self.text(out, &text)
+            }
+            News::Delta(Delta::Status(status)) => self.status(out, status),
+            News::Delta(
+                Delta::Thinking(_) | Delta::ToolInput(_) | Delta::ToolOutput { .. } | Delta::Unknown,
+            ) => Ok(()),
+            News::Synced(synced) => {
+                let text = synced
+                    .partial
+                    .as_deref()
+                    .map(|text| self.live.partial(text))
+                    .unwrap_or_default();
+                self.text(out, &text)?;
+                self.status(out, &synced.status)
+            }
+            News::Lagged => {
+                self.live.lagged();
+                Ok(())
+            }
+            News::Retrying => {
+                self.live.lagged();
+                self.say(out, "the daemon went away; trying to come back")
+            }
+            News::Back => self.say(out, "connected again"),
+            News::Ended(ended) => self.say(out, &ended.message),
+        }
+    }
+
+    /// Says something of our own, on a line of its own.
+    pub(crate) fn say(&mut self, out: &mut Output, text: &str) -> Result<(), Failure> {
+        self.break_line(out)?;
+        let text = out.paint_talk().dim(&clean(text));
+        out.talk(&text);
+        Ok(())
+    }
+
+    /// Puts a prompt on stderr, whatever `-q` says.
+    pub(crate) fn prompt(&mut self, out: &mut Output, text: &str) -> Result<(), Failure> {
+        self.break_line(out)?;
+        out.talk_always(text);
+        self.midline = !text.ends_with('\n');
+        Ok(())
+    }
+
+    /// A person pressed Enter: the terminal has moved to the next line.
+    pub(crate) fn entered(&mut self) {
+        self.midline = false;
+    }
+
+    fn event(&mut self, out: &mut Output, event: &Event) -> Result<(), Failure> {
+        if let EventBody::ModelFinished(answer) = &event.body {
+            let shown = self.live.open();
+            return match self.live.finish(&answer.content) {
+                Rest::Behind(rest) => {
+                    self.text(out, &rest)?;
+                    self.end_text(out, shown || !rest.is_empty())
+                }
+                Rest::Instead(whole) => {
+                    self.end_text(out, true)?;
+                    self.text(out, &whole)?;
+                    self.end_text(out, true)
+                }
+            };
+        }
+        if matches!(event.body, EventBody::ModelFailed(_)) && self.live.drop_attempt() {
+            self.end_text(out, true)?;
+        }
+        let skip = matches!(event.body, EventBody::InputAccepted(_)) && !self.inputs;
+        let lines = self.transcript.lines(event);
+        if skip {
+            Ok(())
+        } else {
+            lines.iter().try_for_each(|line| self.line(out, line))
+        }
+    }
+
+    fn status(&mut self, out: &mut Output, status: &Status) -> Result<(), Failure> {
+        let changed = self.state.replace(status.state) != Some(status.state);
+        // Approvals have their own lines.
+        let asked = matches!(
+            status.state,
+            RunState::Waiting(agentd_protocol::WaitReason::Approval | agentd_protocol::WaitReason::Question)
+        );
+        if changed
+            && !asked
+            && matches!(
+                status.state,
+                RunState::Waiting(_) | RunState::Faulted | RunState::Paused
+            )
+        {
+            return self.say(out, &format!("{}: {}", status.state, status.reason));
+        }
+        Ok(())
+    }
+
+    fn line(&mut self, out: &mut Output, line: &Line) -> Result<(), Failure> {
+        self.break_line(out)?;
+        match self.place {
+            Place::Together => {
+                let text = line.print(out.paint());
+                out.raw(text.as_bytes())
+            }
+            Place::Split | Place::TalkOnly if line.tag == Tag::Model => Ok(()),
+            Place::Split | Place::TalkOnly => {
+                let text = line.print(out.paint_talk());
+                out.talk(text.trim_end());
+                Ok(())
+            }
+        }
+    }
+
+    fn text(&mut self, out: &mut Output, text: &str) -> Result<(), Failure> {
+        if text.is_empty() || self.place == Place::TalkOnly {
+            return Ok(());
+        }
+        self.midline = !text.ends_with('\n');
+        out.raw(clean(text).as_bytes())
+    }
+
+    /// The model's text is complete.
+    fn end_text(&mut self, out: &mut Output, shown: bool) -> Result<(), Failure> {
+        if shown && self.midline {
+            self.midline = false;
+            return out.raw(b"\n");
+        }
+        Ok(())
+    }
+
+    /// On a terminal both streams share the line; in a file the text must stay whole.
+    fn break_line(&mut self, out: &mut Output) -> Result<(), Failure> {
+        if self.midline && (self.place == Place::Together || out.terminal.stdout) {
+            self.midline = false;
+            return out.raw(b"\n");
+        }
+        Ok(())
+    }
+}

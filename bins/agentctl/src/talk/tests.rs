@@ -1,0 +1,277 @@
+//! Typed lines, open approvals, and the end of a turn.
+
+use super::answer::{Answer, Typed, read};
+use super::asks::{Asks, Elsewhere};
+use super::turn_watch::TurnWatch;
+use crate::exit::Exit;
+use agentd_protocol::*;
+use serde_json::json;
+
+const NOW: Timestamp = Timestamp(1_763_629_200_123);
+
+fn open(kind: ApprovalKind, choices: &[&str]) -> OpenApproval {
+    OpenApproval {
+        approval: Stamp::new(NOW, 1).approval(),
+        kind,
+        session: SessionId::NIL,
+        tool_call: None,
+        tool: None,
+        title: "Bash: make".into(),
+        detail: "make".into(),
+        choices: choices
+            .iter()
+            .map(|id| Choice {
+                id: (*id).into(),
+                label: id.to_uppercase(),
+            })
+            .collect(),
+        scopes: vec![Scope::Once, Scope::Session],
+        asked_at: NOW,
+        expires_at: None,
+        grant: None,
+    }
+}
+
+fn decide(decision: Decision, scope: Scope, answer: Option<&str>, message: Option<&str>) -> Typed {
+    let (answer, message) = (answer.map(str::to_owned), message.map(str::to_owned));
+    Typed::Decide(Answer {
+        decision,
+        scope,
+        answer,
+        message,
+    })
+}
+
+#[test]
+fn letters_answer_an_open_approval() {
+    let approval = open(ApprovalKind::Tool, &[]);
+    let read = |line| read(line, Some(&approval), false);
+    assert_eq!(read("y"), decide(Decision::Allow, Scope::Once, None, None));
+    assert_eq!(read(" YES "), decide(Decision::Allow, Scope::Once, None, None));
+    assert_eq!(read("s"), decide(Decision::Allow, Scope::Session, None, None));
+    assert_eq!(read("n"), decide(Decision::Deny, Scope::Once, None, None));
+    assert_eq!(
+        read("n use make -n"),
+        decide(Decision::Deny, Scope::Once, None, Some("use make -n"))
+    );
+    assert_eq!(
+        read("/deny no"),
+        decide(Decision::Deny, Scope::Once, None, Some("no"))
+    );
+    assert_eq!(
+        read("/approve session"),
+        decide(Decision::Allow, Scope::Session, None, None)
+    );
+    assert!(matches!(read("a"), Typed::Unclear(_)), "always is not offered");
+    assert!(matches!(read("maybe"), Typed::Unclear(_)));
+    assert_eq!(read(""), Typed::Nothing);
+}
+
+#[test]
+fn choices_are_taken_by_number_id_or_label() {
+    let approval = open(ApprovalKind::Limit, &["continue", "stop"]);
+    let stop = decide(Decision::Answer, Scope::Once, Some("stop"), None);
+    for line in ["2", "stop", "STOP"] {
+        assert_eq!(read(line, Some(&approval), false), stop, "{line}");
+    }
+    assert!(matches!(read("3", Some(&approval), false), Typed::Unclear(_)));
+    assert!(matches!(read("0", Some(&approval), false), Typed::Unclear(_)));
+    let question = open(ApprovalKind::Question, &[]);
+    assert_eq!(
+        read("the blue one", Some(&question), true),
+        decide(Decision::Answer, Scope::Once, Some("the blue one"), None)
+    );
+}
+
+#[test]
+fn in_attach_other_lines_are_messages() {
+    let approval = open(ApprovalKind::Tool, &[]);
+    assert_eq!(
+        read("yes but later", Some(&approval), true),
+        Typed::Send("yes but later".into())
+    );
+    assert_eq!(read("y", None, true), Typed::Send("y".into()));
+    assert_eq!(
+        read("//etc is a path", None, true),
+        Typed::Send("/etc is a path".into())
+    );
+    assert_eq!(read("/cancel", None, true), Typed::Cancel);
+    assert_eq!(read("/detach", None, true), Typed::Detach);
+    assert_eq!(read("/help", None, true), Typed::Help);
+    assert!(matches!(read("/approve", None, true), Typed::Unclear(_)));
+    assert!(matches!(read("/nope", None, true), Typed::Unclear(_)));
+}
+
+fn event(seq: Seq, turn: Option<TurnId>, body: impl Into<EventBody>) -> Event {
+    let (session, by) = (SessionId::NIL, Principal::user("bob"));
+    Event {
+        v: EVENT_VERSION,
+        session,
+        seq,
+        at: NOW,
+        by,
+        turn,
+        body: body.into(),
+    }
+}
+
+fn asked(approval: ApprovalId) -> Event {
+    event(
+        1,
+        None,
+        ApprovalAsked {
+            approval,
+            kind: ApprovalKind::Tool,
+            tool_call: None,
+            title: "Bash: make".into(),
+            detail: "make".into(),
+            choices: Vec::new(),
+            scopes: vec![Scope::Once],
+            expires_at: None,
+            grant: None,
+        },
+    )
+}
+
+fn decided(approval: ApprovalId) -> Event {
+    event(
+        2,
+        None,
+        ApprovalDecided {
+            approval,
+            decision: Decision::Allow,
+            answer: None,
+            scope: Scope::Once,
+            message: None,
+        },
+    )
+}
+
+#[test]
+fn an_approval_answered_elsewhere_is_noticed() {
+    let mut stamp = Stamp::new(NOW, 3);
+    let (first, second) = (stamp.approval(), stamp.approval());
+    let mut asks = Asks::default();
+    assert_eq!(asks.observe(&asked(first), Some("Bash")), None);
+    assert_eq!(asks.observe(&asked(second), None), None);
+    assert_eq!(asks.front().map(|open| open.approval), Some(first));
+    asks.answered(first);
+    assert_eq!(
+        asks.front().map(|open| open.approval),
+        Some(second),
+        "what was answered here is not asked again"
+    );
+    assert_eq!(asks.observe(&decided(first), None), None);
+    let elsewhere = Elsewhere {
+        title: "Bash: make".into(),
+        decision: Decision::Allow,
+        by: Principal::user("bob"),
+    };
+    assert_eq!(asks.observe(&decided(second), None), Some(elsewhere));
+    assert_eq!(asks.front(), None);
+}
+
+#[test]
+fn what_the_daemon_says_is_open_replaces_what_was_known() {
+    let mut asks = Asks::default();
+    asks.observe(&asked(Stamp::new(NOW, 3).approval()), None);
+    asks.synced(&[open(ApprovalKind::Tool, &[])]);
+    assert_eq!(asks.front(), Some(&open(ApprovalKind::Tool, &[])));
+}
+
+fn finished(reason: EndReason) -> TurnFinished {
+    TurnFinished {
+        reason,
+        text: "done".into(),
+        steps: 2,
+        tool_calls: 1,
+        usage: Usage {
+            input: 10,
+            ..Usage::default()
+        },
+        cost_usd: 0.1,
+        error: None,
+    }
+}
+
+#[test]
+fn the_result_is_that_of_the_turn_that_took_the_input() {
+    let mut stamp = Stamp::new(NOW, 5);
+    let (input, other, turn, tool_call) = (stamp.input(), stamp.turn(), stamp.turn(), stamp.tool_call());
+    let mut watch = TurnWatch::new(SessionId::NIL, input);
+    assert_eq!(
+        watch.observe(&event(1, Some(other), finished(EndReason::Completed))),
+        None,
+        "another turn"
+    );
+    assert_eq!(
+        watch.observe(&event(2, Some(turn), TurnStarted { inputs: vec![input] })),
+        None
+    );
+    assert_eq!(watch.turn(), Some(turn));
+    let proposed = ToolProposed {
+        tool_call,
+        name: "Ls".into(),
+        input: json!({"path": "."}),
+        index: 0,
+    };
+    watch.observe(&event(3, Some(turn), proposed));
+    let outcome = ToolOutcome::text(ToolStatus::Ok, "a.rs");
+    watch.observe(&event(4, Some(turn), ToolFinished { tool_call, outcome }));
+    let result = watch
+        .observe(&event(5, Some(turn), finished(EndReason::Completed)))
+        .unwrap();
+    assert_eq!(result.exit(), Exit::OK);
+    assert_eq!(
+        serde_json::to_value(&result).unwrap(),
+        json!({
+            "session": SessionId::NIL, "turn": turn, "success": true, "reason": "completed", "text": "done", "steps": 2,
+            "tool_calls": [{"name": "Ls", "input": {"path": "."}, "result": "a.rs", "status": "ok"}],
+            "usage": {"input": 10, "output": 0, "cache_read": 0, "cache_write": 0, "reasoning": 0}, "cost_usd": 0.1
+        })
+    );
+}
+
+#[test]
+fn a_steering_input_belongs_to_the_turn_that_it_joins() {
+    let mut stamp = Stamp::new(NOW, 6);
+    let (input, turn) = (stamp.input(), stamp.turn());
+    let mut watch = TurnWatch::new(SessionId::NIL, input);
+    let joined = ModelStarted {
+        call: stamp.call(),
+        attempt: 1,
+        step: 2,
+        max_steps: 100,
+        inputs: vec![input],
+        provider: "p".into(),
+        model: "m".into(),
+        credential: None,
+        input_tokens_estimate: 1,
+        tools_off: false,
+    };
+    assert_eq!(watch.observe(&event(1, Some(turn), joined)), None);
+    let result = watch
+        .observe(&event(2, Some(turn), finished(EndReason::Budget)))
+        .unwrap();
+    assert_eq!((result.success, result.exit()), (false, Exit::LIMIT));
+}
+
+#[test]
+fn an_input_that_no_turn_takes_is_cancelled() {
+    let input = Stamp::new(NOW, 7).input();
+    let mut watch = TurnWatch::new(SessionId::NIL, input);
+    let result = watch.observe(&event(1, None, InputCancelled { input })).unwrap();
+    assert_eq!(
+        (result.reason, result.exit()),
+        (EndReason::Cancelled, Exit::CANCELLED)
+    );
+    let mut watch = TurnWatch::new(SessionId::NIL, input);
+    let closed = watch.observe(&event(
+        1,
+        None,
+        SessionClosed {
+            reason: "done".into(),
+        },
+    ));
+    assert_eq!(closed.unwrap().exit(), Exit::CANCELLED);
+}

@@ -1,0 +1,143 @@
+//! Which turn takes an input, how it ends, and what it did.
+
+use crate::exit::Exit;
+use crate::render::word;
+use agentd_protocol::{
+    EndReason, Event, EventBody, InputId, SessionId, ToolCallId, TurnError, TurnFinished, TurnId, Usage,
+};
+use serde::Serialize;
+use serde_json::Value;
+
+/// Watches for the end of the turn that takes an input.
+#[derive(Debug)]
+pub(crate) struct TurnWatch {
+    session: SessionId,
+    input: InputId,
+    turn: Option<TurnId>,
+    calls: Vec<CallResult>,
+}
+
+/// One tool call of the result object.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct CallResult {
+    #[serde(skip)]
+    id: ToolCallId,
+    name: String,
+    input: Value,
+    result: Option<String>,
+    status: Option<String>,
+}
+
+/// The result object of `run -o json`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct RunResult {
+    pub(crate) session: SessionId,
+    pub(crate) turn: Option<TurnId>,
+    pub(crate) success: bool,
+    pub(crate) reason: EndReason,
+    pub(crate) text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<TurnError>,
+    pub(crate) steps: u32,
+    pub(crate) tool_calls: Vec<CallResult>,
+    pub(crate) usage: Usage,
+    pub(crate) cost_usd: f64,
+}
+
+impl RunResult {
+    /// The exit code of the turn.
+    pub(crate) const fn exit(&self) -> Exit {
+        Exit::of_turn(self.reason)
+    }
+}
+
+impl TurnWatch {
+    pub(crate) const fn new(session: SessionId, input: InputId) -> Self {
+        Self {
+            session,
+            input,
+            turn: None,
+            calls: Vec::new(),
+        }
+    }
+
+    /// The turn, once it has begun.
+    pub(crate) const fn turn(&self) -> Option<TurnId> {
+        self.turn
+    }
+
+    /// Takes an event in; gives the result when the turn has ended.
+    pub(crate) fn observe(&mut self, event: &Event) -> Option<RunResult> {
+        if let Some(result) = self.joining(event) {
+            return Some(result);
+        }
+        if self.turn.is_none() || event.turn != self.turn {
+            return None;
+        }
+        if let EventBody::ToolProposed(call) = &event.body {
+            self.calls.push(CallResult {
+                id: call.tool_call,
+                name: call.name.clone(),
+                input: call.input.clone(),
+                result: None,
+                status: None,
+            });
+        } else if let EventBody::ToolFinished(done) = &event.body {
+            if let Some(call) = self.calls.iter_mut().find(|call| call.id == done.tool_call) {
+                call.result = Some(done.outcome.llm_text.clone());
+                call.status = Some(word(&done.outcome.status));
+            }
+        } else if let EventBody::TurnFinished(finished) = &event.body {
+            return Some(self.finished(finished));
+        }
+        None
+    }
+
+    /// Notes the turn that takes the input; a result when none ever will.
+    fn joining(&mut self, event: &Event) -> Option<RunResult> {
+        let joined = if let EventBody::TurnStarted(started) = &event.body {
+            started.inputs.contains(&self.input)
+        } else if let EventBody::ModelStarted(started) = &event.body {
+            started.inputs.contains(&self.input)
+        } else {
+            false
+        };
+        if joined {
+            self.turn = event.turn;
+        }
+        let taken_back = matches!(&event.body, EventBody::InputCancelled(taken) if taken.input == self.input);
+        let closed = matches!(&event.body, EventBody::SessionClosed(_)) && self.turn.is_none();
+        (taken_back || closed).then(|| self.never_ran())
+    }
+
+    fn finished(&mut self, finished: &TurnFinished) -> RunResult {
+        RunResult {
+            session: self.session,
+            turn: self.turn,
+            success: finished.reason == EndReason::Completed,
+            reason: finished.reason,
+            text: finished.text.clone(),
+            error: finished.error.clone(),
+            steps: finished.steps,
+            tool_calls: std::mem::take(&mut self.calls),
+            usage: finished.usage,
+            cost_usd: finished.cost_usd,
+        }
+    }
+
+    /// The input was taken back, or the session closed, before a turn took it.
+    fn never_ran(&self) -> RunResult {
+        RunResult {
+            session: self.session,
+            turn: None,
+            success: false,
+            reason: EndReason::Cancelled,
+            text: String::new(),
+            error: None,
+            steps: 0,
+            tool_calls: Vec::new(),
+            usage: Usage::default(),
+            cost_usd: 0.0,
+        }
+    }
+}

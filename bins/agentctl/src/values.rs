@@ -1,0 +1,221 @@
+//! Values of flags: budgets, labels, durations, moments, rules, texts from files.
+
+use crate::failure::Failure;
+use agentd_protocol::{Block, Budget, Labels, Timestamp};
+use std::io::Read as _;
+use std::path::Path;
+use std::time::Duration;
+
+/// More than any daemon takes; keeps a wrong file from filling the memory.
+const MAX_INPUT_BYTES: u64 = 64 << 20;
+
+/// `k=v`.
+pub(crate) fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        Some(_) | None => Err("expected KEY=VALUE, such as team=infra".to_owned()),
+    }
+}
+
+pub(crate) fn labels(pairs: &[(String, String)]) -> Labels {
+    pairs.iter().cloned().collect()
+}
+
+/// `30s`, `5m`, `1h 30m`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|error| format!("{error}; expected a duration such as 30s or 5m"))
+}
+
+/// A duration ago, or an RFC 3339 moment.
+pub(crate) fn since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
+    if let Ok(moment) = text.parse() {
+        return Ok(moment);
+    }
+    let ago = duration(text.trim_end_matches(" ago")).map_err(|_| {
+        format!("{text:?} is neither a duration such as 10m nor a moment such as 2026-11-20T09:00:00Z")
+    })?;
+    Ok(Timestamp(now.0.saturating_sub(
+        u64::try_from(ago.as_millis()).unwrap_or(u64::MAX),
+    )))
+}
+
+/// `tokens=1M,usd=2.50,time=30m,steps=50`, any of them.
+pub(crate) fn budget(text: &str) -> Result<Budget, String> {
+    let mut budget = Budget::default();
+    for part in text.split(',') {
+        let (key, value) = part
+            .split_once('=')
+            .ok_or_else(|| format!("{part:?}: expected KEY=VALUE, such as usd=2.50"))?;
+        match key.trim() {
+            "tokens" => budget.tokens = count(value)?,
+            "steps" => budget.steps = count(value)?,
+            "usd" => budget.usd = dollars(value)?,
+            "time" => budget.time_ms = u64::try_from(duration(value)?.as_millis()).unwrap_or(u64::MAX),
+            other => {
+                return Err(format!(
+                    "unknown key {other:?}; known are tokens, usd, time, steps"
+                ));
+            }
+        }
+    }
+    Ok(budget)
+}
+
+fn dollars(text: &str) -> Result<f64, String> {
+    match text.trim().trim_start_matches('$').parse::<f64>() {
+        Ok(usd) if usd.is_finite() && usd >= 0.0 => Ok(usd),
+        Ok(_) | Err(_) => Err(format!("{text:?} is not an amount of dollars such as 2.50")),
+    }
+}
+
+/// A count with an optional k or M.
+fn count(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let (digits, factor) = match text.char_indices().next_back() {
+        Some((at, 'k' | 'K')) => (text.get(..at).unwrap_or_default(), 1_000),
+        Some((at, 'm' | 'M')) => (text.get(..at).unwrap_or_default(), 1_000_000),
+        Some(_) | None => (text, 1),
+    };
+    digits
+        .parse::<u64>()
+        .ok()
+        .and_then(|n| n.checked_mul(factor))
+        .ok_or_else(|| format!("{text:?} is not a count such as 500, 200k or 1M"))
+}
+
+/// The text of a file, or of stdin for `-`.
+pub(crate) fn text_of(path: &Path) -> Result<String, Failure> {
+    let bytes = bytes_of(path)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Failure::invalid(
+            format!("{} is not UTF-8: byte {at} is wrong", path.display()),
+            "convert it first, for example with iconv",
+        )
+    })
+}
+
+fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin()
+            .lock()
+            .take(MAX_INPUT_BYTES + 1)
+            .read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes))
+    };
+    read.map_err(|error| Failure::file(path, &error))?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_INPUT_BYTES {
+        return Err(Failure::invalid(
+            format!("{} is larger than {} MiB", path.display(), MAX_INPUT_BYTES >> 20),
+            "give the agent the path in the prompt and let it read the file",
+        ));
+    }
+    Ok(bytes)
+}
+
+/// The prompt from the argument or the file; there must be one.
+pub(crate) fn prompt(text: Option<&str>, file: Option<&Path>, usage: &str) -> Result<Vec<Block>, Failure> {
+    let text = match (text, file) {
+        (Some(text), _) => text.to_owned(),
+        (None, Some(file)) => text_of(file)?,
+        (None, None) => return Err(Failure::invalid("there is no prompt", usage)),
+    };
+    if text.trim().is_empty() {
+        return Err(Failure::invalid("the prompt is empty", usage));
+    }
+    Ok(vec![Block::text(text)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn budgets_take_any_of_their_parts() {
+        let all = Budget {
+            tokens: 1_000_000,
+            usd: 2.5,
+            time_ms: 1_800_000,
+            steps: 50,
+        };
+        assert_eq!(budget("tokens=1M,usd=2.50,time=30m,steps=50"), Ok(all));
+        assert_eq!(
+            budget("usd=$3"),
+            Ok(Budget {
+                usd: 3.0,
+                ..Budget::default()
+            })
+        );
+        assert_eq!(
+            budget("tokens=200k"),
+            Ok(Budget {
+                tokens: 200_000,
+                ..Budget::default()
+            })
+        );
+    }
+
+    #[test]
+    fn bad_budgets_say_what_is_expected() {
+        assert_eq!(
+            budget("2").unwrap_err(),
+            "\"2\": expected KEY=VALUE, such as usd=2.50"
+        );
+        assert_eq!(
+            budget("eur=2").unwrap_err(),
+            "unknown key \"eur\"; known are tokens, usd, time, steps"
+        );
+        assert_eq!(
+            budget("usd=-1").unwrap_err(),
+            "\"-1\" is not an amount of dollars such as 2.50"
+        );
+        assert_eq!(
+            budget("tokens=99999999999999999M").unwrap_err(),
+            "\"99999999999999999M\" is not a count such as 500, 200k or 1M"
+        );
+        assert!(budget("time=soon").is_err());
+    }
+
+    #[test]
+    fn since_is_a_duration_ago_or_a_moment() {
+        let now = Timestamp(1_763_629_200_123);
+        assert_eq!(since("10m", now), Ok(Timestamp(now.0 - 600_000)));
+        assert_eq!(since("1h ago", now), Ok(Timestamp(now.0 - 3_600_000)));
+        assert_eq!(since("2025-11-20T09:00:00.123Z", now), Ok(now));
+        assert!(since("yesterday", now).is_err());
+    }
+
+    #[test]
+    fn labels_need_a_key() {
+        assert_eq!(label("team=infra=x"), Ok(("team".into(), "infra=x".into())));
+        assert!(label("team").is_err());
+        assert!(label("=x").is_err());
+    }
+
+    #[test]
+    fn a_prompt_is_neither_missing_nor_empty_nor_broken() {
+        assert_eq!(prompt(Some("go"), None, "u").unwrap(), vec![Block::text("go")]);
+        assert_eq!(
+            prompt(None, None, "u").unwrap_err().fault().message,
+            "there is no prompt"
+        );
+        assert_eq!(prompt(Some(" \n"), None, "u").unwrap_err().exit().0, 2);
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("p");
+        std::fs::write(&file, b"ab\xff").unwrap();
+        let failure = prompt(None, Some(&file), "u").unwrap_err();
+        assert!(
+            failure.to_string().ends_with("is not UTF-8: byte 2 is wrong"),
+            "{failure}"
+        );
+        assert_eq!(
+            prompt(None, Some(&dir.path().join("none")), "u")
+                .unwrap_err()
+                .exit()
+                .0,
+            3
+        );
+    }
+}

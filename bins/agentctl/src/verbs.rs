@@ -1,0 +1,62 @@
+//! What each verb does: one file a group, and the table that names them.
+
+mod approvals;
+mod attach;
+mod config;
+mod daemon;
+mod demo;
+mod doctor;
+mod events;
+mod help;
+mod lifecycle;
+mod logs;
+mod look;
+mod run;
+mod send;
+mod transfer;
+mod wait;
+
+use crate::cli::Verb;
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::verbs::lifecycle::Order;
+use agentd_protocol::Decision;
+
+/// Does what was asked.
+pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> {
+    match verb {
+        Verb::Run(args) => run::run(ctx, &args).await,
+        Verb::Ps(args) => look::ps(ctx, &args).await,
+        Verb::Show(args) => look::show(ctx, &args).await,
+        Verb::Logs(args) => logs::logs(ctx, &args).await,
+        Verb::Attach(args) => attach::attach(ctx, &args).await,
+        Verb::Send(args) => send::send(ctx, &args).await,
+        Verb::Approvals(args) => approvals::list(ctx, &args).await,
+        Verb::Approve(args) => approvals::decide(ctx, &args, Decision::Allow).await,
+        Verb::Deny(args) => approvals::decide(ctx, &args, Decision::Deny).await,
+        Verb::Answer(args) => approvals::answer(ctx, &args).await,
+        Verb::Cancel(args) => lifecycle::each(ctx, &args.targets, &Order::cancel(args.reason, false)).await,
+        Verb::Kill(args) => lifecycle::each(ctx, &args.targets, &Order::cancel(args.reason, true)).await,
+        Verb::Pause(args) => lifecycle::each(ctx, &args.targets, &Order::Pause(args.reason)).await,
+        Verb::Resume(args) => lifecycle::each(ctx, &args.targets, &Order::Resume(args.reason)).await,
+        Verb::Close(args) => {
+            lifecycle::each(ctx, &args.targets, &Order::Close(args.reason, args.force)).await
+        }
+        Verb::Rm(args) => lifecycle::each(ctx, &args.targets, &Order::Remove(args.force)).await,
+        Verb::Wait(args) => wait::wait(ctx, &args).await,
+        Verb::Export(args) => transfer::export(ctx, &args).await,
+        Verb::Import(args) => transfer::import(ctx, &args).await,
+        Verb::Events(args) => events::events(ctx, &args).await,
+        Verb::Usage(args) => look::usage(ctx, &args).await,
+        Verb::Models => look::models(ctx).await,
+        Verb::Tools => look::tools(ctx).await,
+        Verb::Doctor => doctor::doctor(ctx).await,
+        Verb::Daemon(args) => daemon::daemon(ctx, args.verb).await,
+        Verb::Version => daemon::version(ctx).await,
+        Verb::Config(args) => config::config(ctx, args.verb),
+        Verb::Completion(args) => help::completion(ctx, args.shell),
+        Verb::Help(args) => help::help(ctx, args.topic.as_deref()),
+        Verb::Demo(args) => demo::demo(ctx, &args).await,
+    }
+}

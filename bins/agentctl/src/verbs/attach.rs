@@ -1,0 +1,56 @@
+//! `attach`: a person and a session, line by line.
+
+use crate::cli::AttachArgs;
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::follow::{Follower, Wanted};
+use crate::render::one_line;
+use crate::talk::{Conversation, Held, Interrupt, Manner, Place, Screen};
+
+/// Lines of a tool's output that are shown.
+const OUTPUT_LINES: usize = 10;
+
+pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Failure> {
+    let client = ctx.connect().await?;
+    let row = client.get(&args.session).await?;
+    let person = ctx.out.terminal.interactive() && !args.read_only && ctx.out.human();
+    let short = row.session.short();
+    ctx.out.talk(&format!(
+        "attached to {short} ({}), {}",
+        one_line(&row.name, 60),
+        row.status.state
+    ));
+    ctx.out.talk(if person {
+        "type to send; /help lists commands; Ctrl-C or Ctrl-D detaches"
+    } else {
+        "only watching; Ctrl-C detaches"
+    });
+    let wanted = Wanted {
+        session: row.session.to_string(),
+        after: 0,
+        tail: args.tail,
+        deltas: true,
+        decides: person,
+    };
+    let follower = Follower::attach(ctx.dial()?, client, wanted).await?;
+    let manner = Manner {
+        answers: person,
+        sends: person,
+        exact: !ctx.out.human(),
+        leaves_when: None,
+        deadline: None,
+        interrupt: Interrupt::Detach,
+    };
+    let screen = Screen::new(Place::Together, OUTPUT_LINES, true);
+    match Conversation::new(&mut ctx.out, follower, screen, None, manner)
+        .hold()
+        .await?
+    {
+        Held::Detached | Held::Turn(_) | Held::TimedOut(_) | Held::Interrupted(_) | Held::Blocked(_) => {}
+    }
+    ctx.out.talk(&format!(
+        "detached from {short}; come back with: agentctl attach {short}"
+    ));
+    Ok(Exit::OK)
+}

@@ -1,0 +1,129 @@
+//! `daemon` and `version`: the daemon itself.
+
+use crate::cli::DaemonVerb;
+use crate::clock::now;
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::{Paint, age, one_line};
+use agentd_client::Client;
+use agentd_protocol::{NodeStatus, PROTOCOL_VERSIONS, Timestamp};
+use serde::Serialize;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A stopped daemon is gone within this, or it is said that it is not.
+const GONE_DEADLINE: Duration = Duration::from_secs(10);
+/// A draining one may wait for running calls.
+const DRAINED_DEADLINE: Duration = Duration::from_secs(60);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+pub(crate) async fn daemon(ctx: &mut Ctx, verb: DaemonVerb) -> Result<Exit, Failure> {
+    let client = ctx.connect().await?;
+    match verb {
+        DaemonVerb::Status => {
+            let status = client.status().await?;
+            let name = status.node.clone();
+            ctx.out
+                .object(&status, &name, |paint| status_text(&status, paint, now()))?;
+        }
+        DaemonVerb::Stop => {
+            client.stop().await?;
+            gone(ctx, &client, GONE_DEADLINE, "stopped").await?;
+        }
+        DaemonVerb::Drain => {
+            client.drain().await?;
+            ctx.out
+                .talk("draining: running calls may end, new work is refused");
+            gone(ctx, &client, DRAINED_DEADLINE, "drained and stopped").await?;
+        }
+    }
+    Ok(Exit::OK)
+}
+
+/// Waits until the daemon has closed the connection.
+async fn gone(ctx: &mut Ctx, client: &Client, within: Duration, word: &str) -> Result<(), Failure> {
+    let begun = Instant::now();
+    while client.lost().is_none() {
+        if begun.elapsed() > within {
+            ctx.out.talk(&format!(
+                "it goes on stopping; after {} s it has not gone yet",
+                within.as_secs()
+            ));
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    ctx.out.talk(word);
+    Ok(())
+}
+
+fn status_text(status: &NodeStatus, paint: Paint, now: Timestamp) -> String {
+    let rows = [
+        ("node", status.node.clone()),
+        ("version", status.version.clone()),
+        (
+            "process",
+            format!("{}, up {}", status.pid, age(status.started_at, now)),
+        ),
+        (
+            "state",
+            if status.draining { "draining" } else { "running" }.to_owned(),
+        ),
+        ("socket", status.socket.clone()),
+        ("store", status.store.clone()),
+        ("data", status.data_dir.clone()),
+        ("model", status.model.clone()),
+        (
+            "sessions",
+            format!("{} stored, {} in memory", status.sessions, status.hot),
+        ),
+        ("clients", status.connections.to_string()),
+        ("restarts", status.restarts.to_string()),
+    ];
+    rows.iter()
+        .map(|(key, value)| format!("{} {}\n", paint.dim(&format!("{key:<9}")), one_line(value, 300)))
+        .collect()
+}
+
+/// The two versions.
+#[derive(Debug, Serialize)]
+struct Versions {
+    client: Side,
+    daemon: Option<Side>,
+}
+
+/// One side's versions.
+#[derive(Debug, Serialize)]
+struct Side {
+    version: String,
+    protocol: String,
+}
+
+pub(crate) async fn version(ctx: &mut Ctx) -> Result<Exit, Failure> {
+    let ours = Side {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        protocol: format!("{}-{}", PROTOCOL_VERSIONS.0, PROTOCOL_VERSIONS.1),
+    };
+    let theirs = match ctx.connect().await {
+        Ok(client) => Some(Side {
+            version: client.status().await?.version,
+            protocol: client.welcome().protocol.to_string(),
+        }),
+        // No daemon is no failure here: the client has a version all the same.
+        Err(Failure::Fault(fault)) if fault.code == "daemon_unreachable" => None,
+        Err(failure) => return Err(failure),
+    };
+    let versions = Versions {
+        client: ours,
+        daemon: theirs,
+    };
+    ctx.out.object(&versions, env!("CARGO_PKG_VERSION"), |_| {
+        let side =
+            |name: &str, side: &Side| format!("{name} {} (protocol {})\n", side.version, side.protocol);
+        let daemon = versions.daemon.as_ref();
+        let daemon = daemon.map_or_else(|| "agentd   not running\n".to_owned(), |it| side("agentd  ", it));
+        format!("{}{daemon}", side("agentctl", &versions.client))
+    })?;
+    Ok(Exit::OK)
+}

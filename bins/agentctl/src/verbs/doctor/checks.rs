@@ -1,0 +1,263 @@
+//! The checks of `doctor`, in the order in which a newcomer needs them.
+
+use crate::autostart::GET_AGENTD;
+use crate::clock::now;
+use crate::ctx::Ctx;
+use crate::dial::Chosen;
+use crate::failure::Failure;
+use crate::verbs::config::loaded;
+use crate::verbs::doctor::Check;
+use agentd_client::Client;
+use agentd_protocol::{ModelStatus, NodeStatus, Timestamp};
+use agentd_settings::{Loaded, SandboxChoice};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+const GIB: u64 = 1 << 30;
+/// Below this the store soon refuses to append.
+const DISK_FAIL: u64 = GIB / 10;
+const DISK_WARN: u64 = GIB;
+/// 2025-01-01T00:00:00Z: no build of this program is older.
+const NOT_BEFORE: Timestamp = Timestamp(1_735_689_600_000);
+
+/// Everything, whether or not a daemon runs.
+pub(super) async fn all(ctx: &mut Ctx) -> Vec<Check> {
+    let mut checks = vec![program(ctx)];
+    let settings = loaded(ctx, None);
+    checks.push(config(&settings));
+    let mut status = None;
+    match ctx.connect().await {
+        Ok(client) => {
+            status = client.status().await.ok();
+            checks.extend(with_daemon(ctx, &client, status.as_ref()).await);
+        }
+        Err(failure) => checks.push(unreachable(ctx, &failure)),
+    }
+    let dir = data_dir(ctx, settings.as_ref().ok(), status.as_ref());
+    checks.extend(dir.iter().flat_map(|dir| [permissions(dir), disk(dir)]));
+    checks.push(sandbox(settings.as_ref().ok()));
+    checks.push(bash(ctx));
+    checks.push(clock(now()));
+    checks
+}
+
+fn program(ctx: &Ctx) -> Check {
+    match ctx.environment.find_program("agentd") {
+        Some(path) => Check::ok("agentd", format!("found: {}", path.display())),
+        None => Check::warn(
+            "agentd",
+            "`agentd` is neither beside `agentctl` nor on PATH",
+            GET_AGENTD,
+        ),
+    }
+}
+
+fn config(settings: &Result<Loaded, Failure>) -> Check {
+    match settings {
+        Ok(loaded) => Check::ok(
+            "config",
+            format!(
+                "loads, {} keys; default model {:?}",
+                loaded.origins.len(),
+                loaded.settings.model.default
+            ),
+        ),
+        Err(failure) => {
+            let fix = "mend the named lines; `agentctl config view --show-origin` shows the result";
+            Check::fail("config", failure.to_string(), fix)
+        }
+    }
+}
+
+fn unreachable(ctx: &Ctx, failure: &Failure) -> Check {
+    let fault = failure.fault();
+    let own = ctx.dial().is_ok_and(|dial| dial.chosen == Chosen::Local);
+    let startable =
+        own && fault.code == "daemon_unreachable" && ctx.environment.find_program("agentd").is_some();
+    if startable {
+        return Check::warn(
+            "daemon",
+            fault.message,
+            "nothing: `agentctl run \"TASK\"` starts one; or start `agentd` yourself",
+        );
+    }
+    Check::fail(
+        "daemon",
+        fault.message,
+        fault.hint.unwrap_or_else(|| GET_AGENTD.to_owned()),
+    )
+}
+
+async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) -> Vec<Check> {
+    let welcome = client.welcome();
+    let socket = ctx
+        .dial()
+        .map(|dial| dial.socket.display().to_string())
+        .unwrap_or_default();
+    let mut checks = vec![Check::ok(
+        "daemon",
+        format!("node {} answers {} on {socket}", welcome.node, welcome.principal),
+    )];
+    let ours = env!("CARGO_PKG_VERSION");
+    checks.push(match status {
+        Some(status) if status.version == ours => Check::ok(
+            "protocol",
+            format!("version {}, both programs {ours}", welcome.protocol),
+        ),
+        Some(status) => Check::warn(
+            "protocol",
+            format!(
+                "version {}; agentd is {}, agentctl is {ours}",
+                welcome.protocol, status.version
+            ),
+            "upgrade the older one",
+        ),
+        None => Check::fail(
+            "protocol",
+            "the daemon does not tell its status",
+            "look into logs/agentd.log in its data directory",
+        ),
+    });
+    checks.extend(
+        status.map(|status| Check::ok("store", format!("{}, {} sessions", status.store, status.sessions))),
+    );
+    checks.push(match client.models().await {
+        Ok(models) => model(&models),
+        Err(error) => Check::fail(
+            "model",
+            error.to_string(),
+            "look into logs/agentd.log in its data directory",
+        ),
+    });
+    checks
+}
+
+/// The default model and its credential.
+pub(super) fn model(models: &[ModelStatus]) -> Check {
+    let add = "set ANTHROPIC_API_KEY or OPENAI_API_KEY for agentd, or start Ollama or llama-server, then restart agentd";
+    match models.iter().find(|model| model.default) {
+        Some(model) if model.dialect == "scripted" => Check::warn(
+            "model",
+            format!(
+                "the default is {}, the built-in scripted model: good for the demo only",
+                model.name
+            ),
+            add,
+        ),
+        Some(model) if model.usable => Check::ok(
+            "model",
+            format!("{} ({}): {}", model.name, model.provider, model.note),
+        ),
+        Some(model) => Check::fail(
+            "model",
+            format!("{} cannot be used: {}", model.name, model.note),
+            add,
+        ),
+        None => Check::fail("model", "no model is the default", add),
+    }
+}
+
+fn data_dir(ctx: &Ctx, loaded: Option<&Loaded>, status: Option<&NodeStatus>) -> Option<PathBuf> {
+    let told = status.map(|status| PathBuf::from(&status.data_dir));
+    let configured = || {
+        let dir = &loaded?.settings.node.data_dir;
+        (!dir.is_empty()).then(|| PathBuf::from(dir))
+    };
+    told.or_else(configured).or_else(|| ctx.environment.data_dir())
+}
+
+/// Nobody else may read what sessions hold.
+pub(super) fn permissions(dir: &Path) -> Check {
+    match std::fs::metadata(dir) {
+        Ok(meta) if meta.permissions().mode() & 0o077 == 0 => {
+            Check::ok("data", format!("{} is yours alone", dir.display()))
+        }
+        Ok(meta) => Check::fail(
+            "data",
+            format!(
+                "{} has mode {:03o}: others can read sessions",
+                dir.display(),
+                meta.permissions().mode() & 0o777
+            ),
+            format!("chmod 700 {}", dir.display()),
+        ),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Check::ok(
+            "data",
+            format!("{} will be made at the first start", dir.display()),
+        ),
+        Err(error) => Check::fail(
+            "data",
+            format!("{}: {error}", dir.display()),
+            "make the directory yours",
+        ),
+    }
+}
+
+fn disk(dir: &Path) -> Check {
+    let there = dir.ancestors().find(|dir| dir.exists()).unwrap_or(dir);
+    match rustix::fs::statvfs(there) {
+        Ok(facts) => free(there, facts.f_bavail.saturating_mul(facts.f_frsize)),
+        Err(error) => Check::warn(
+            "disk",
+            format!("{}: {error}", there.display()),
+            "look at it with df",
+        ),
+    }
+}
+
+/// Judges the free bytes below a directory.
+pub(super) fn free(dir: &Path, bytes: u64) -> Check {
+    let text = format!(
+        "{}.{} GiB free at {}",
+        bytes / GIB,
+        bytes % GIB * 10 / GIB,
+        dir.display()
+    );
+    let fix = "free some space, or move the data with node.data_dir";
+    match bytes {
+        0..DISK_FAIL => Check::fail("disk", text, fix),
+        DISK_FAIL..DISK_WARN => Check::warn("disk", text, fix),
+        DISK_WARN.. => Check::ok("disk", text),
+    }
+}
+
+fn sandbox(loaded: Option<&Loaded>) -> Check {
+    let level = loaded.map(|loaded| loaded.settings.sandbox.level);
+    let wish = if level == Some(SandboxChoice::None) {
+        " (and sandbox.level asks for none)"
+    } else {
+        ""
+    };
+    Check::warn(
+        "sandbox",
+        format!("this version has no kernel sandbox: commands of agents run unsandboxed, as you{wish}"),
+        "let agents work in a container or as another user where that matters; approvals and deny rules do apply",
+    )
+}
+
+fn bash(ctx: &Ctx) -> Check {
+    match ctx.environment.find_on_path("bash") {
+        Some(path) => Check::ok("bash", format!("found: {}", path.display())),
+        None => Check::fail(
+            "bash",
+            "`bash` is not on PATH; the Bash tool cannot run",
+            "install bash",
+        ),
+    }
+}
+
+/// A clock that is far off breaks TLS, ids and deadlines.
+pub(super) fn clock(moment: Timestamp) -> Check {
+    if moment < NOT_BEFORE {
+        Check::fail(
+            "clock",
+            format!("the clock says {moment}"),
+            "set the clock, for example with timedatectl set-ntp true",
+        )
+    } else {
+        Check::ok("clock", moment.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests;

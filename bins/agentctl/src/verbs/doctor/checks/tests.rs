@@ -1,0 +1,55 @@
+//! How facts are judged.
+
+use super::*;
+use crate::verbs::doctor::Level;
+
+fn status(default: bool, dialect: &str, usable: bool) -> ModelStatus {
+    ModelStatus {
+        name: "m".into(),
+        provider: "p".into(),
+        model: "x".into(),
+        dialect: dialect.into(),
+        usable,
+        note: "key main".into(),
+        default,
+        running: 0,
+        waiting: 0,
+        paused_until: None,
+    }
+}
+
+#[test]
+fn the_default_model_must_be_there_and_usable() {
+    assert_eq!(model(&[status(true, "anthropic", true)]).level, Level::Ok);
+    assert_eq!(model(&[status(true, "scripted", true)]).level, Level::Warn);
+    assert_eq!(model(&[status(true, "anthropic", false)]).level, Level::Fail);
+    assert_eq!(model(&[status(false, "anthropic", true)]).level, Level::Fail);
+}
+
+#[test]
+fn a_data_directory_that_others_can_read_fails() {
+    let dir = tempfile::tempdir().unwrap();
+    let set = |mode| std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+    set(0o700);
+    assert_eq!(permissions(dir.path()).level, Level::Ok);
+    set(0o750);
+    let check = permissions(dir.path());
+    assert_eq!(
+        (check.level, check.fix),
+        (Level::Fail, Some(format!("chmod 700 {}", dir.path().display())))
+    );
+    assert_eq!(permissions(&dir.path().join("none")).level, Level::Ok);
+}
+
+#[test]
+fn little_room_warns_and_less_fails() {
+    let levels = [10 << 20, 500 << 20, 5 << 30].map(|bytes| free(Path::new("/d"), bytes).level);
+    assert_eq!(levels, [Level::Fail, Level::Warn, Level::Ok]);
+    assert_eq!(free(Path::new("/d"), 3 << 29).message, "1.5 GiB free at /d");
+}
+
+#[test]
+fn a_clock_in_the_past_fails() {
+    assert_eq!(clock(Timestamp(0)).level, Level::Fail);
+    assert_eq!(clock(NOT_BEFORE).level, Level::Ok);
+}

@@ -1,0 +1,75 @@
+//! `help` and `completion`: texts.
+
+use crate::cli::{Cli, Shell};
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use agentd_protocol::Fault;
+use clap::CommandFactory as _;
+use clap_complete::env::Shells;
+
+const TOPICS: [(&str, &str); 5] = [
+    ("exit-codes", include_str!("../topics/exit-codes.txt")),
+    ("output", include_str!("../topics/output.txt")),
+    ("environment", include_str!("../topics/environment.txt")),
+    ("rules", include_str!("../topics/rules.txt")),
+    ("states", include_str!("../topics/states.txt")),
+];
+
+pub(crate) fn help(ctx: &mut Ctx, asked: Option<&str>) -> Result<Exit, Failure> {
+    let text = text(asked)?;
+    ctx.out.raw(text.as_bytes())?;
+    Ok(Exit::OK)
+}
+
+/// The text of a topic, of a verb, or of the program.
+pub(crate) fn text(asked: Option<&str>) -> Result<String, Failure> {
+    let mut program = Cli::command();
+    let Some(asked) = asked else {
+        return Ok(program.render_long_help().to_string());
+    };
+    if let Some((_, text)) = TOPICS.iter().find(|(name, _)| *name == asked) {
+        return Ok((*text).to_owned());
+    }
+    // Built first, so that a verb's help has the global flags.
+    program.build();
+    if let Some(verb) = program.find_subcommand_mut(asked) {
+        return Ok(verb.render_long_help().to_string());
+    }
+    let topics: Vec<&str> = TOPICS.iter().map(|(name, _)| *name).collect();
+    let hint = format!("topics: {}; verbs: agentctl help", topics.join(", "));
+    Err(
+        Fault::invalid("unknown_topic", format!("there is no verb or topic {asked:?}"))
+            .hint(hint)
+            .into(),
+    )
+}
+
+pub(crate) fn completion(ctx: &mut Ctx, shell: Shell) -> Result<Exit, Failure> {
+    let script = script(shell)?;
+    ctx.out.raw(&script)?;
+    Ok(Exit::OK)
+}
+
+/// A script that asks `agentctl` itself, so that it knows live sessions.
+pub(crate) fn script(shell: Shell) -> Result<Vec<u8>, Failure> {
+    let name = match shell {
+        Shell::Bash => "bash",
+        Shell::Zsh => "zsh",
+        Shell::Fish => "fish",
+        Shell::Elvish => "elvish",
+        Shell::Powershell => "powershell",
+    };
+    let mut script = Vec::new();
+    let shells = Shells::builtins();
+    let completer = shells
+        .completer(name)
+        .ok_or_else(|| Fault::invalid("unknown_shell", format!("no completion for {name}")))?;
+    completer
+        .write_registration("COMPLETE", "agentctl", "agentctl", "agentctl", &mut script)
+        .map_err(Failure::Output)?;
+    Ok(script)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! `cancel`, `kill`, `pause`, `resume`, `close`, `rm`: one order for many sessions.
+
+use crate::cli::{Format, TargetArgs};
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::values;
+use agentd_client::{Client, ClientError};
+use agentd_protocol::{CancelTurnParams, Done, LifecycleParams, ListParams, Seq};
+use serde::Serialize;
+
+/// What is done to each session.
+#[derive(Debug)]
+pub(crate) enum Order {
+    /// End the turn: why, and whether commands are killed at once.
+    Cancel(Option<String>, Kill),
+    /// Start no new model call: why.
+    Pause(Option<String>),
+    /// Go on: why.
+    Resume(Option<String>),
+    /// Take no more input: why, also while a turn runs.
+    Close(Option<String>, bool),
+    /// Remove, also while a turn runs.
+    Remove(bool),
+}
+
+/// How commands of a cancelled turn end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kill {
+    /// TERM first.
+    Gently,
+    /// KILL at once.
+    AtOnce,
+}
+
+/// A session on which the order was carried out.
+#[derive(Debug, Serialize)]
+struct DoneRow {
+    session: String,
+    seq: Seq,
+}
+
+impl Order {
+    pub(crate) const fn cancel(reason: Option<String>, at_once: bool) -> Self {
+        Self::Cancel(reason, if at_once { Kill::AtOnce } else { Kill::Gently })
+    }
+
+    /// The order and its past tense.
+    const fn words(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Cancel(_, Kill::Gently) => ("cancel", "cancelled"),
+            Self::Cancel(_, Kill::AtOnce) => ("kill", "killed"),
+            Self::Pause(_) => ("pause", "paused"),
+            Self::Resume(_) => ("resume", "resumed"),
+            Self::Close(..) => ("close", "closed"),
+            Self::Remove(_) => ("remove", "removed"),
+        }
+    }
+
+    const fn destructive(&self) -> bool {
+        matches!(self, Self::Cancel(..) | Self::Close(..) | Self::Remove(_))
+    }
+
+    async fn carry_out(&self, client: &Client, session: &str) -> Result<Done, ClientError> {
+        let lifecycle = |reason: &Option<String>, force: bool| LifecycleParams {
+            session: session.to_owned(),
+            reason: reason.clone(),
+            force,
+        };
+        match self {
+            Self::Cancel(reason, kill) => {
+                let params = CancelTurnParams {
+                    session: session.to_owned(),
+                    expect_turn: None,
+                    reason: reason.clone(),
+                    kill: *kill == Kill::AtOnce,
+                };
+                client.cancel_turn(&params).await
+            }
+            Self::Pause(reason) => client.pause(&lifecycle(reason, false)).await,
+            Self::Resume(reason) => client.resume(&lifecycle(reason, false)).await,
+            Self::Close(reason, force) => client.close(&lifecycle(reason, *force)).await,
+            Self::Remove(force) => client.delete(&lifecycle(&None, *force)).await,
+        }
+    }
+}
+
+/// Carries the order out on each session; a failure does not stop the rest, the first one decides the exit code.
+pub(crate) async fn each(ctx: &mut Ctx, targets: &TargetArgs, order: &Order) -> Result<Exit, Failure> {
+    let client = ctx.connect().await?;
+    let (verb, past) = order.words();
+    let sessions = chosen(ctx, &client, targets, order).await?;
+    let (mut exit, mut done) = (Exit::OK, Vec::new());
+    for session in sessions {
+        match order.carry_out(&client, &session).await {
+            Ok(Done { seq }) => {
+                ctx.out.talk(&format!("{past} {session}"));
+                done.push(DoneRow { session, seq });
+            }
+            Err(error) => {
+                let mut fault = agentd_protocol::Fault::from(error);
+                fault.message = format!("cannot {verb} {session}: {}", fault.message);
+                exit = exit.or(ctx.out.failure(&fault.into()));
+            }
+        }
+    }
+    if ctx.out.quiet || ctx.out.format == Format::Name {
+        done.iter().try_for_each(|row| ctx.out.line(&row.session))?;
+    } else if !ctx.out.human() {
+        ctx.out.value(&done)?;
+    }
+    Ok(exit)
+}
+
+async fn chosen(
+    ctx: &mut Ctx,
+    client: &Client,
+    targets: &TargetArgs,
+    order: &Order,
+) -> Result<Vec<String>, Failure> {
+    if !targets.all {
+        return Ok(targets.sessions.clone());
+    }
+    let params = ListParams {
+        all: matches!(order, Order::Remove(_)),
+        states: targets.state.clone(),
+        labels: values::labels(&targets.labels),
+        ..ListParams::default()
+    };
+    let rows = client.list(&params).await?;
+    // A turn can be cancelled only where one runs.
+    let rows = rows
+        .iter()
+        .filter(|row| !matches!(order, Order::Cancel(..)) || row.turn.is_some());
+    let ids: Vec<String> = rows.map(|row| row.session.to_string()).collect();
+    if ids.is_empty() {
+        ctx.out.talk("no session matches");
+    } else if order.destructive() && !targets.yes {
+        confirm(ctx, &format!("{} {} sessions?", order.words().0, ids.len()))?;
+    }
+    Ok(ids)
+}
+
+/// Asks on a terminal; without one, `--yes` is needed.
+pub(crate) fn confirm(ctx: &mut Ctx, question: &str) -> Result<(), Failure> {
+    if !(ctx.out.terminal.stdin && ctx.out.terminal.stderr) {
+        return Err(Failure::invalid(
+            format!("{question} nobody is here to confirm it"),
+            "say it with --yes",
+        ));
+    }
+    ctx.out.talk_always(&format!("{question} [y/N] "));
+    let mut line = String::new();
+    std::io::stdin()
+        .read_line(&mut line)
+        .map_err(|error| Failure::file(std::path::Path::new("-"), &error))?;
+    if matches!(line.trim(), "y" | "Y" | "yes") {
+        return Ok(());
+    }
+    Err(agentd_protocol::Fault::conflict("not_confirmed", "not confirmed; nothing was done").into())
+}

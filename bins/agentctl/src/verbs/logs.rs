@@ -1,0 +1,208 @@
+//! `logs`: a session's log as a transcript or as its stored lines.
+
+use crate::cli::{Format, LogsArgs};
+use crate::clock::now;
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::follow::{Follower, News, Wanted, unreadable};
+use crate::talk::{Place, Screen};
+use crate::values;
+use agentd_client::Client;
+use agentd_protocol::{Event, EventBody, ExportParams, Seq, Timestamp};
+use std::collections::VecDeque;
+
+/// Lines of a tool's output in a transcript; `-o wide` has them all.
+const OUTPUT_LINES: usize = 10;
+
+/// Which events are shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Choice {
+    pub(crate) kinds: Vec<String>,
+    pub(crate) since: Option<Timestamp>,
+}
+
+impl Choice {
+    pub(crate) fn takes(&self, event: &Event) -> bool {
+        let kind = event.body.kind();
+        let known = |asked: &String| {
+            kind == asked
+                || kind
+                    .strip_prefix(asked.as_str())
+                    .is_some_and(|rest| rest.starts_with('.'))
+        };
+        self.since.is_none_or(|since| event.at >= since)
+            && (self.kinds.is_empty() || self.kinds.iter().any(known))
+    }
+
+    const fn takes_all(&self) -> bool {
+        self.kinds.is_empty() && self.since.is_none()
+    }
+}
+
+/// Where events go.
+struct Printer {
+    screen: Screen,
+    exact: bool,
+    choice: Choice,
+}
+
+impl Printer {
+    fn print(&mut self, ctx: &mut Ctx, news: &News) -> Result<(), Failure> {
+        if let News::Event(event, line) = news {
+            if !self.choice.takes(event) {
+                return Ok(());
+            }
+            if self.exact {
+                return ctx.out.json_line(line);
+            }
+        } else if self.exact || !self.choice.takes_all() {
+            return Ok(());
+        }
+        self.screen.show(&mut ctx.out, news)
+    }
+}
+
+pub(crate) async fn logs(ctx: &mut Ctx, args: &LogsArgs) -> Result<Exit, Failure> {
+    let since = args
+        .since
+        .as_deref()
+        .map(|text| values::since(text, now()))
+        .transpose();
+    let since = since.map_err(|why| Failure::invalid(why, "agentctl logs --since 10m ID"))?;
+    let choice = Choice {
+        kinds: args.kind.clone(),
+        since,
+    };
+    let exact = match ctx.out.format {
+        Format::Table | Format::Wide => false,
+        Format::Json | Format::Jsonl => true,
+        Format::Yaml | Format::Name => {
+            return Err(Failure::invalid(
+                "logs are printed as text or jsonl",
+                "-o text or -o jsonl",
+            ));
+        }
+    };
+    let client = ctx.connect().await?;
+    let row = client.get(&args.session).await?;
+    let session = row.session.to_string();
+    let after = match args.tail {
+        Some(tail) if choice.takes_all() => args
+            .after
+            .max(row.seq.saturating_sub(u64::try_from(tail).unwrap_or(u64::MAX))),
+        Some(_) | None => args.after,
+    };
+    let lines = if ctx.out.wide() { usize::MAX } else { OUTPUT_LINES };
+    let mut printer = Printer {
+        screen: Screen::new(Place::Together, lines, true),
+        exact,
+        choice,
+    };
+    let head = stored(ctx, &client, &session, after, args.tail, &mut printer).await?;
+    if args.follow {
+        let wanted = Wanted {
+            session,
+            after: head.0,
+            tail: None,
+            deltas: !exact,
+            decides: false,
+        };
+        if !head.1 {
+            return follow(
+                ctx,
+                Follower::attach(ctx.dial()?, client, wanted).await?,
+                &mut printer,
+            )
+            .await;
+        }
+    }
+    Ok(Exit::OK)
+}
+
+/// Prints what is stored; with `tail` only the last that are chosen. Gives the last seq and whether the log is closed.
+async fn stored(
+    ctx: &mut Ctx,
+    client: &Client,
+    session: &str,
+    after: Seq,
+    tail: Option<usize>,
+    printer: &mut Printer,
+) -> Result<(Seq, bool), Failure> {
+    let mut pages = Pages::new(session, after);
+    let (mut last, mut closed) = (after, false);
+    let mut kept = VecDeque::new();
+    while let Some(lines) = pages.next(client).await? {
+        for line in lines {
+            let event: Event = serde_json::from_str(&line).map_err(|error| unreadable(&error))?;
+            (last, closed) = (event.seq, matches!(event.body, EventBody::SessionClosed(_)));
+            let news = News::Event(Box::new(event), line);
+            match tail {
+                None => printer.print(ctx, &news)?,
+                Some(most) => {
+                    let chosen = matches!(&news, News::Event(event, _) if printer.choice.takes(event));
+                    if chosen {
+                        kept.push_back(news);
+                    }
+                    if kept.len() > most {
+                        kept.pop_front();
+                    }
+                }
+            }
+        }
+    }
+    kept.iter().try_for_each(|news| printer.print(ctx, news))?;
+    Ok((last, closed))
+}
+
+async fn follow(ctx: &mut Ctx, mut follower: Follower, printer: &mut Printer) -> Result<Exit, Failure> {
+    loop {
+        let news = follower.next().await?;
+        printer.print(ctx, &news)?;
+        match &news {
+            News::Event(event, _) if matches!(event.body, EventBody::SessionClosed(_)) => {
+                return Ok(Exit::OK);
+            }
+            News::Ended(_) => return Ok(Exit::OK),
+            News::Event(..)
+            | News::Delta(_)
+            | News::Synced(_)
+            | News::Lagged
+            | News::Retrying
+            | News::Back => {}
+        }
+    }
+}
+
+/// The stored lines of a log, page by page.
+#[derive(Debug)]
+pub(crate) struct Pages {
+    params: ExportParams,
+}
+
+impl Pages {
+    pub(crate) fn new(session: &str, after: Seq) -> Self {
+        Self {
+            params: ExportParams {
+                session: session.to_owned(),
+                after_seq: after,
+                limit: 0,
+            },
+        }
+    }
+
+    /// The next page; `None` at the present end.
+    pub(crate) async fn next(&mut self, client: &Client) -> Result<Option<Vec<String>>, Failure> {
+        let page = client.export(&self.params).await?;
+        if page.lines.is_empty() {
+            return Ok(None);
+        }
+        self.params.after_seq += u64::try_from(page.lines.len()).unwrap_or(u64::MAX);
+        Ok(Some(page.lines))
+    }
+
+    /// The last seq read.
+    pub(crate) const fn last(&self) -> Seq {
+        self.params.after_seq
+    }
+}

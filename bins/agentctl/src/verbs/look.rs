@@ -1,0 +1,119 @@
+//! `ps`, `show`, `models`, `tools`, `usage`: lists and details.
+
+use crate::cli::{PsArgs, ShowArgs, Sort, UsageArgs};
+use crate::clock::now;
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::{ModelRow, SessionDetail, SessionRow, ToolListRow, UsageListRow};
+use crate::values;
+use agentd_client::Client;
+use agentd_protocol::{ListParams, UsageParams};
+use std::cmp::Reverse;
+use std::time::Duration;
+
+const REDRAW: Duration = Duration::from_secs(1);
+/// Cursor to the upper left corner, everything below it erased.
+const HOME_AND_CLEAR: &str = "\x1b[H\x1b[2J";
+
+pub(crate) async fn ps(ctx: &mut Ctx, args: &PsArgs) -> Result<Exit, Failure> {
+    if args.watch && !(ctx.out.terminal.stdout && ctx.out.human()) {
+        return Err(Failure::invalid(
+            "-w redraws a table and needs a terminal",
+            "for programs: agentctl events -f -o jsonl",
+        ));
+    }
+    let client = ctx.connect().await?;
+    loop {
+        let rows = sessions(&client, args).await?;
+        if args.watch {
+            ctx.out.raw(HOME_AND_CLEAR.as_bytes())?;
+        }
+        if rows.is_empty() && ctx.out.human() {
+            let text = if args.all {
+                "there are no sessions"
+            } else {
+                "no session is open; closed ones: agentctl ps -a"
+            };
+            ctx.out.talk(text);
+        } else {
+            ctx.out.list(&rows)?;
+        }
+        if !args.watch {
+            return Ok(Exit::OK);
+        }
+        tokio::time::sleep(REDRAW).await;
+    }
+}
+
+async fn sessions(client: &Client, args: &PsArgs) -> Result<Vec<SessionRow>, Failure> {
+    let params = ListParams {
+        // A closed session that is asked for by its state is wanted.
+        all: args.all || args.state.iter().any(|state| state == "closed"),
+        states: args.state.clone(),
+        labels: values::labels(&args.labels),
+        ..ListParams::default()
+    };
+    let mut rows: Vec<SessionRow> = client
+        .list(&params)
+        .await?
+        .into_iter()
+        .map(SessionRow::from)
+        .collect();
+    sort(&mut rows, args.sort);
+    if args.reverse {
+        rows.reverse();
+    }
+    Ok(rows)
+}
+
+fn sort(rows: &mut [SessionRow], by: Sort) {
+    match by {
+        Sort::Created => rows.sort_by_key(|row| Reverse((row.created_at, row.session))),
+        Sort::Updated => rows.sort_by_key(|row| Reverse((row.updated_at, row.session))),
+        Sort::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
+        Sort::State => rows.sort_by(|a, b| a.state.as_str().cmp(b.state.as_str())),
+        Sort::Steps => rows.sort_by_key(|row| Reverse(row.steps)),
+        Sort::Tokens => rows.sort_by_key(|row| Reverse(row.usage.total())),
+        Sort::Cost => rows.sort_by(|a, b| b.cost_usd.total_cmp(&a.cost_usd)),
+    }
+}
+
+pub(crate) async fn show(ctx: &mut Ctx, args: &ShowArgs) -> Result<Exit, Failure> {
+    let client = ctx.connect().await?;
+    let detail = SessionDetail::from(client.get(&args.session).await?);
+    let id = detail.row.session.to_string();
+    let text = |paint| detail.text(paint, now());
+    ctx.out.object(&detail, &id, text)?;
+    Ok(Exit::OK)
+}
+
+pub(crate) async fn models(ctx: &mut Ctx) -> Result<Exit, Failure> {
+    let client = ctx.connect().await?;
+    let rows: Vec<ModelRow> = client.models().await?.into_iter().map(ModelRow).collect();
+    ctx.out.list(&rows)?;
+    Ok(Exit::OK)
+}
+
+pub(crate) async fn tools(ctx: &mut Ctx) -> Result<Exit, Failure> {
+    let client = ctx.connect().await?;
+    let rows: Vec<ToolListRow> = client.tools().await?.into_iter().map(ToolListRow).collect();
+    ctx.out.list(&rows)?;
+    Ok(Exit::OK)
+}
+
+pub(crate) async fn usage(ctx: &mut Ctx, args: &UsageArgs) -> Result<Exit, Failure> {
+    let client = ctx.connect().await?;
+    let params = UsageParams {
+        labels: values::labels(&args.labels),
+        by: Some(args.by.clone()),
+    };
+    let rows: Vec<UsageListRow> = client
+        .usage(&params)
+        .await?
+        .into_iter()
+        .map(UsageListRow)
+        .collect();
+    ctx.out.list(&rows)?;
+    Ok(Exit::OK)
+}

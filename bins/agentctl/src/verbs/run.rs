@@ -1,0 +1,332 @@
+//! `run`: a session from its first input to the end of its turn.
+
+use crate::cli::{Format, RunArgs};
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::follow::{Follower, Wanted};
+use crate::render::one_line;
+use crate::talk::{Conversation, Held, Interrupt, Manner, Place, RunResult, Screen, TurnWatch, Unattended};
+use crate::values;
+use agentd_client::Client;
+use agentd_protocol::{
+    Block, CreateParams, Event, EventBody, ExportParams, Fault, InputId, SendParams, Seq, SessionId,
+};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::time::Instant;
+
+const USAGE: &str = "agentctl run \"fix the failing test\", or --input-file FILE (- for stdin)";
+/// Lines of a tool's output that are shown while one watches.
+const OUTPUT_LINES: usize = 5;
+
+/// An input on its way into a session.
+#[derive(Debug)]
+pub(crate) struct Entered {
+    pub(crate) session: SessionId,
+    pub(crate) name: String,
+    pub(crate) input: InputId,
+    pub(crate) seq: Seq,
+    /// What is known before this is not shown.
+    pub(crate) after: Seq,
+    /// What the session does about approvals while nobody is attached.
+    pub(crate) unattended: Unattended,
+}
+
+/// What `run -d` and `send` print as an object.
+#[derive(Debug, Serialize)]
+pub(crate) struct EnteredRow<'a> {
+    session: SessionId,
+    name: &'a str,
+    input: InputId,
+    seq: Seq,
+}
+
+impl Entered {
+    pub(crate) fn row(&self) -> EnteredRow<'_> {
+        EnteredRow {
+            session: self.session,
+            name: &self.name,
+            input: self.input,
+            seq: self.seq,
+        }
+    }
+}
+
+pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> {
+    let prompt = values::prompt(args.prompt.as_deref(), args.input_file.as_deref(), USAGE)?;
+    let watching = Watching::of(ctx, args.json, args.timeout);
+    let created = match args.session {
+        None => Some(create_params(
+            args,
+            prompt.clone(),
+            !args.detach && !watching.person,
+        )?),
+        Some(_) => None,
+    };
+    let client = ctx.connect_or_start().await?;
+    check_size(&client, &prompt)?;
+    let entered = match (created, &args.session) {
+        (Some(params), _) => create(&client, &params).await?,
+        (None, session) => {
+            let session = session.clone().unwrap_or_default();
+            let params = SendParams {
+                session,
+                content: prompt,
+                model: args.model.clone(),
+                ..SendParams::default()
+            };
+            enter(&client, params).await?
+        }
+    };
+    if args.detach {
+        return detached(ctx, &entered);
+    }
+    ctx.out.talk(&format!(
+        "session {} ({})",
+        entered.session.short(),
+        one_line(&entered.name, 60)
+    ));
+    watch(ctx, client, &entered, watching).await
+}
+
+/// How a turn is watched.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Watching {
+    /// A person is here to answer.
+    pub(crate) person: bool,
+    /// The stored lines instead of a transcript.
+    exact: bool,
+    deadline: Option<Instant>,
+}
+
+impl Watching {
+    pub(crate) fn of(ctx: &Ctx, json: bool, timeout: Option<Duration>) -> Self {
+        let exact = json || ctx.out.format == Format::Jsonl;
+        Self {
+            person: ctx.out.terminal.interactive() && ctx.out.human() && !exact,
+            exact,
+            deadline: timeout.map(|timeout| Instant::now() + timeout),
+        }
+    }
+}
+
+fn create_params(args: &RunArgs, prompt: Vec<Block>, headless: bool) -> Result<CreateParams, Failure> {
+    let rules = |verb: &'static str, rules: &[String]| -> Vec<String> {
+        rules.iter().map(|rule| format!("{verb} {rule}")).collect()
+    };
+    Ok(CreateParams {
+        prompt: Some(prompt),
+        title: args.name.clone(),
+        workdir: workdir(args.workdir.as_deref())?,
+        model: args.model.clone(),
+        mode: args.mode.map(Into::into),
+        labels: values::labels(&args.labels),
+        preset: args.preset.map(Into::into),
+        max_turns: args.max_turns,
+        budget: args.budget,
+        tools: args.tools.clone(),
+        rules: [rules("allow", &args.allow), rules("deny", &args.deny)].concat(),
+        system_prompt: args.system_prompt.as_deref().map(values::text_of).transpose()?,
+        append_system_prompt: args.append_system_prompt.clone(),
+        headless,
+        ..CreateParams::default()
+    })
+}
+
+/// The absolute directory; the daemon knows no current one.
+fn workdir(asked: Option<&Path>) -> Result<String, Failure> {
+    let path = asked.map_or_else(|| PathBuf::from("."), Path::to_owned);
+    let absolute = std::env::current_dir()
+        .map(|here| here.join(&path).components().collect::<PathBuf>())
+        .map_err(|error| Failure::file(&path, &error))?;
+    let meta = std::fs::metadata(&absolute).map_err(|error| Failure::file(&absolute, &error))?;
+    if !meta.is_dir() {
+        return Err(Failure::invalid(
+            format!("{} is not a directory", absolute.display()),
+            "name one with -C DIR",
+        ));
+    }
+    absolute.to_str().map(str::to_owned).ok_or_else(|| {
+        Failure::invalid(
+            format!("{} is not UTF-8", absolute.display()),
+            "rename the directory, or choose another with -C",
+        )
+    })
+}
+
+/// The daemon refuses a larger input, too; here the file's size can be said before it travels.
+pub(crate) fn check_size(client: &Client, prompt: &[Block]) -> Result<(), Failure> {
+    let size: usize = prompt
+        .iter()
+        .map(|block| {
+            if let Block::Text { text } = block {
+                text.len()
+            } else {
+                0
+            }
+        })
+        .sum();
+    let most = client.welcome().limits.max_input_bytes;
+    if u64::try_from(size).unwrap_or(u64::MAX) > most {
+        let fault = Fault::invalid(
+            "input_too_large",
+            format!("the prompt has {size} bytes, the daemon takes {most}"),
+        );
+        return Err(fault
+            .hint("give the agent the path in the prompt and let it read the file")
+            .into());
+    }
+    Ok(())
+}
+
+async fn create(client: &Client, params: &CreateParams) -> Result<Entered, Failure> {
+    let created = client.create(params).await?;
+    let input = created
+        .input
+        .ok_or_else(|| Fault::version("bad_answer", "the daemon took the session without its input"))?;
+    let unattended = if params.headless {
+        Unattended::Denies
+    } else {
+        Unattended::Waits
+    };
+    Ok(Entered {
+        session: created.session,
+        name: created.name,
+        input,
+        seq: created.seq,
+        after: 0,
+        unattended,
+    })
+}
+
+/// Sends an input into a session that exists.
+pub(crate) async fn enter(client: &Client, mut params: SendParams) -> Result<Entered, Failure> {
+    let row = client.get(&params.session).await?;
+    params.session = row.session.to_string();
+    let sent = client.send(&params).await?;
+    let unattended = if is_headless(client, row.session).await? {
+        Unattended::Denies
+    } else {
+        Unattended::Waits
+    };
+    // Another input may lie between; with an old key even this one does.
+    let after = sent.seq.saturating_sub(1).min(row.seq);
+    Ok(Entered {
+        session: row.session,
+        name: row.name,
+        input: sent.input,
+        seq: sent.seq,
+        after,
+        unattended,
+    })
+}
+
+/// Whether the session was created without a person: its first event says so.
+async fn is_headless(client: &Client, session: SessionId) -> Result<bool, Failure> {
+    let first = ExportParams {
+        session: session.to_string(),
+        after_seq: 0,
+        limit: 1,
+    };
+    let page = client.export(&first).await?;
+    let event = page
+        .lines
+        .first()
+        .and_then(|line| serde_json::from_str::<Event>(line).ok());
+    Ok(event.is_some_and(
+        |event| matches!(event.body, EventBody::SessionCreated(created) if created.limits.headless),
+    ))
+}
+
+fn detached(ctx: &mut Ctx, entered: &Entered) -> Result<Exit, Failure> {
+    let id = entered.session.to_string();
+    ctx.out.object(&entered.row(), &id, |_| format!("{id}\n"))?;
+    let short = entered.session.short();
+    ctx.out.talk(&format!(
+        "watch it with: agentctl attach {short}\nstop it with:  agentctl cancel {short}"
+    ));
+    Ok(Exit::OK)
+}
+
+/// Watches the turn that takes the input; prints what was asked for; gives its exit code.
+pub(crate) async fn watch(
+    ctx: &mut Ctx,
+    client: Client,
+    entered: &Entered,
+    watching: Watching,
+) -> Result<Exit, Failure> {
+    let wanted = Wanted {
+        session: entered.session.to_string(),
+        after: entered.after,
+        tail: None,
+        deltas: true,
+        decides: watching.person,
+    };
+    let follower = Follower::attach(ctx.dial()?, client, wanted).await?;
+    let place = if ctx.out.human() {
+        Place::Split
+    } else {
+        Place::TalkOnly
+    };
+    let manner = Manner {
+        answers: watching.person,
+        sends: false,
+        exact: watching.exact,
+        leaves_when: (!watching.person).then_some(entered.unattended),
+        deadline: watching.deadline,
+        interrupt: Interrupt::Cancel,
+    };
+    let watch = TurnWatch::new(entered.session, entered.input);
+    let screen = Screen::new(place, OUTPUT_LINES, false);
+    let held = Conversation::new(&mut ctx.out, follower, screen, Some(watch), manner)
+        .hold()
+        .await?;
+    match held {
+        Held::Turn(result) => {
+            report(ctx, watching, &result)?;
+            Ok(result.exit())
+        }
+        Held::TimedOut(result) => after_leaving(ctx, watching, entered, result.as_ref(), Exit::TIMEOUT),
+        Held::Interrupted(result) => {
+            after_leaving(ctx, watching, entered, result.as_ref(), Exit::INTERRUPTED)
+        }
+        Held::Blocked(status) => {
+            let message = format!("blocked: {}: {}", status.state, status.reason);
+            let hint = format!("the session waits: agentctl attach {}", entered.session.short());
+            Err(Fault::busy("blocked", message).hint(hint).into())
+        }
+        Held::Detached => {
+            let message = format!("the session {} is gone", entered.session.short());
+            Err(Fault::not_found("session_gone", message).into())
+        }
+    }
+}
+
+fn after_leaving(
+    ctx: &mut Ctx,
+    watching: Watching,
+    entered: &Entered,
+    result: Option<&RunResult>,
+    exit: Exit,
+) -> Result<Exit, Failure> {
+    match result {
+        Some(result) => report(ctx, watching, result)?,
+        None => ctx.out.talk(&format!(
+            "detached; the session goes on: agentctl attach {}",
+            entered.session.short()
+        )),
+    }
+    Ok(exit)
+}
+
+fn report(ctx: &mut Ctx, watching: Watching, result: &RunResult) -> Result<(), Failure> {
+    if watching.exact || ctx.out.human() {
+        return Ok(());
+    }
+    if ctx.out.format == Format::Name {
+        return ctx.out.line(&result.session.to_string());
+    }
+    ctx.out.value(result)
+}
