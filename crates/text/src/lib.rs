@@ -1,1 +1,12 @@
-//! text
+//! What may reach a terminal, and what must not reach a log.
+//!
+//! Invariant: I8 (a credential that is known, or looks like one, is gone from what [`redact`] returns). Nothing that a
+//! terminal would obey is left in what [`for_terminal`] returns.
+//!
+//! Flow: text of a session -> [`for_terminal`] or [`one_line`] -> a screen; a log line -> [`redact`] -> a file.
+
+mod redact;
+mod terminal;
+
+pub use redact::{redact, register_secret};
+pub use terminal::{for_terminal, json_for_terminal, one_line};

@@ -1,0 +1,139 @@
+//! The one funnel in front of every log: known secrets, and what looks like one.
+
+use aho_corasick::AhoCorasick;
+use regex::{Captures, Regex};
+use std::borrow::Cow;
+use std::sync::{LazyLock, PoisonError, RwLock};
+
+/// What stands in place of a secret.
+const GONE: &str = "[redacted]";
+/// A shorter secret would take innocent words with it.
+const SHORTEST: usize = 8;
+
+/// The credentials of this process; there is one process and one funnel.
+static KNOWN: RwLock<Option<Known>> = RwLock::new(None);
+
+struct Known {
+    secrets: Vec<String>,
+    find: AhoCorasick,
+}
+
+/// What looks like a credential. The first group, if there is one, is kept; the rest goes.
+static LOOKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        // The usual prefixes of keys.
+        r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,}|\bgh[pousr]_[A-Za-z0-9]{20,}|\bxox[abprs]-[A-Za-z0-9-]{10,}",
+        r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}|\bglpat-[A-Za-z0-9_-]{16,}",
+        r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
+        // Headers and URLs.
+        r"|(?i)(\bbearer\s+|\bbasic\s+|://[^/\s:@]{1,64}:)[A-Za-z0-9._~+/=-]{8,}",
+        // Assignments, also in JSON, also with escaped quotes.
+        r#"|(?i)((?:api[_-]?key|secret|token|passw(?:or)?d|credential|private[_-]?key)\w*\\?["']?\s*[:=]\s*\\?["']?)[^\s"'\\,;&]{8,}"#,
+        // Key files.
+        r"|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)",
+    ))
+    .ok()
+});
+
+/// Makes a credential known, so that it never passes [`redact`], whatever it looks like. Empty and very short ones are
+/// ignored.
+pub fn register_secret(secret: &str) {
+    let secret = secret.trim();
+    if secret.len() < SHORTEST {
+        return;
+    }
+    let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
+    let mut secrets = known.take().map(|known| known.secrets).unwrap_or_default();
+    if !secrets.iter().any(|other| other == secret) {
+        secrets.push(secret.to_owned());
+    }
+    *known = AhoCorasick::new(&secrets)
+        .ok()
+        .map(|find| Known { secrets, find });
+}
+
+/// The text without credentials.
+#[must_use]
+pub fn redact(text: &str) -> Cow<'_, str> {
+    let without_known = {
+        let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+        match known.as_ref() {
+            Some(known) if known.find.is_match(text) => {
+                Cow::Owned(known.find.replace_all(text, &vec![GONE; known.secrets.len()]))
+            }
+            _ => Cow::Borrowed(text),
+        }
+    };
+    let Some(looks) = LOOKS.as_ref() else {
+        return without_known;
+    };
+    let hide = |found: &Captures<'_>| {
+        let kept = found
+            .get(1)
+            .or_else(|| found.get(2))
+            .map_or("", |group| group.as_str());
+        format!("{kept}{GONE}")
+    };
+    match without_known {
+        Cow::Borrowed(text) => looks.replace_all(text, hide),
+        Cow::Owned(text) => Cow::Owned(looks.replace_all(&text, hide).into_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i8_a_known_secret_never_passes_whatever_it_looks_like() {
+        register_secret("correct horse battery");
+        assert_eq!(
+            redact("the word is correct horse battery!"),
+            "the word is [redacted]!"
+        );
+        register_secret("short");
+        assert_eq!(redact("in short"), "in short");
+    }
+
+    #[test]
+    fn i8_what_looks_like_a_secret_does_not_pass() {
+        let key = format!("key sk-{} end", "a1B2".repeat(8));
+        for (text, wanted) in [
+            (key.as_str(), "key [redacted] end"),
+            ("ghp_abcdefghijklmnopqrstuvwxyz0123456789", "[redacted]"),
+            (
+                "authorization: Bearer abcdef.ghijkl",
+                "authorization: Bearer [redacted]",
+            ),
+            (
+                r#"{"api_key":"abcdefgh1234","n":1}"#,
+                r#"{"api_key":"[redacted]","n":1}"#,
+            ),
+            ("PASSWORD=hunter2hunter2 next", "PASSWORD=[redacted] next"),
+            ("https://ana:secretsecret@host/x", "https://ana:[redacted]@host/x"),
+            ("AKIAABCDEFGHIJKLMNOP", "[redacted]"),
+        ] {
+            assert_eq!(redact(text), wanted);
+        }
+        let pem = "a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b";
+        assert_eq!(redact(pem), "a [redacted] b");
+    }
+
+    #[test]
+    fn ordinary_text_is_untouched_and_not_copied() {
+        let text = "tokens: 12 of 200000, the secret of success is work; see src/token.rs:12";
+        assert!(matches!(redact(text), Cow::Borrowed(same) if same == text));
+    }
+
+    #[test]
+    fn redacted_json_is_still_json() {
+        let line =
+            serde_json::json!({"text": "api_key = \"abcdefgh12345\" and token: 'zzzzzzzzzz'"}).to_string();
+        let safe = redact(&line).into_owned();
+        assert!(serde_json::from_str::<serde_json::Value>(&safe).is_ok(), "{safe}");
+        assert!(
+            !safe.contains("abcdefgh12345") && !safe.contains("zzzzzzzzzz"),
+            "{safe}"
+        );
+    }
+}
