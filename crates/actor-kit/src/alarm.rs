@@ -4,21 +4,18 @@ use ractor::{ActorRef, Message};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
-/// The longest that an alarm sleeps.
-const MAX_SLEEP: Duration = Duration::from_secs(30 * 86_400);
-
 /// A message that an actor gets after a while, unless the alarm is dropped before. One that was sent just before the drop
 /// may still be in the mailbox: where that matters, the message carries a generation.
 #[derive(Debug)]
 pub struct Alarm(JoinHandle<()>);
 
 impl Alarm {
-    /// Sends `message` after a while (30 days at most).
+    /// Sends `message` after a while.
     #[must_use]
     pub fn set<M: Message>(to: &ActorRef<M>, after: Duration, message: M) -> Self {
         let to = to.clone();
         Self(tokio::spawn(async move {
-            tokio::time::sleep(after.min(MAX_SLEEP)).await;
+            tokio::time::sleep(after).await;
             let _ = to.cast(message);
         }))
     }

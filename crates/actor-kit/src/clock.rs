@@ -22,12 +22,18 @@ impl Clock {
     /// A virtual clock that starts now (in tokio's time) at a fixed moment.
     #[must_use]
     pub fn virtual_from(start: Timestamp) -> Self {
-        Self::Virtual { start, origin: Instant::now() }
+        Self::Virtual {
+            start,
+            origin: Instant::now(),
+        }
     }
 
     /// The moment.
     #[must_use]
-    #[expect(clippy::disallowed_methods, reason = "the one place that reads the system's clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the system's clock"
+    )]
     pub fn now(&self) -> Timestamp {
         match self {
             Self::System => {

@@ -119,4 +119,9 @@ pub enum FeedMsg {
         /// The number.
         done: Done<u32>,
     },
+    /// Whatever of the fleet-wide stream up to here did not arrive must be read from the log (private timer).
+    Settle {
+        /// The fleet-wide cursor.
+        upto: u64,
+    },
 }

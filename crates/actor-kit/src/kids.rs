@@ -42,7 +42,9 @@ impl<W: Clone + PartialEq> Kids<W> {
     /// Kills the kid that does this work, if there is one. Its resources go in `Drop`.
     pub fn kill(&mut self, work: &W) -> bool {
         let id = self.0.iter().find(|(_, (w, _))| w == work).map(|(id, _)| *id);
-        id.and_then(|id| self.0.remove(&id)).map(|(_, kid)| kid.kill()).is_some()
+        id.and_then(|id| self.0.remove(&id))
+            .map(|(_, kid)| kid.kill())
+            .is_some()
     }
 
     /// Kills all of them.
@@ -68,16 +70,20 @@ impl<W: Clone + PartialEq> Kids<W> {
     /// re-queue that to itself as a message (supervision overtakes messages: the kid's result may still be in the mailbox).
     pub fn fell(&mut self, event: SupervisionEvent) -> Option<(W, Down)> {
         match event {
-            SupervisionEvent::ActorFailed(cell, error) => {
-                self.0.remove(&cell.get_id()).map(|(work, _)| (work, Down::Failed(error.to_string())))
-            }
+            SupervisionEvent::ActorFailed(cell, error) => self
+                .0
+                .remove(&cell.get_id())
+                .map(|(work, _)| (work, Down::Failed(error.to_string()))),
             SupervisionEvent::ActorTerminated(cell, _, None) => {
                 // A normal end: the result is in the mailbox. A kid that ends so without a result is caught there, too.
-                self.0.remove(&cell.get_id()).map(|(work, _)| (work, Down::Killed("ended without a result".to_owned())))
+                self.0
+                    .remove(&cell.get_id())
+                    .map(|(work, _)| (work, Down::Killed("ended without a result".to_owned())))
             }
-            SupervisionEvent::ActorTerminated(cell, _, Some(reason)) => {
-                self.0.remove(&cell.get_id()).map(|(work, _)| (work, Down::Killed(reason)))
-            }
+            SupervisionEvent::ActorTerminated(cell, _, Some(reason)) => self
+                .0
+                .remove(&cell.get_id())
+                .map(|(work, _)| (work, Down::Killed(reason))),
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => None,
         }
     }

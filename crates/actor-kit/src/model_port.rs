@@ -34,13 +34,20 @@ impl CallPermit {
     /// A permit of this client; only the client makes them.
     #[must_use]
     pub const fn new(client: ActorRef<ModelMsg>, session: SessionId) -> Self {
-        Self { client, session, outcome: CallOutcome::Dropped }
+        Self {
+            client,
+            session,
+            outcome: CallOutcome::Dropped,
+        }
     }
 }
 
 impl Drop for CallPermit {
     fn drop(&mut self) {
-        let _ = self.client.cast(ModelMsg::Release { session: self.session, outcome: self.outcome });
+        let _ = self.client.cast(ModelMsg::Release {
+            session: self.session,
+            outcome: self.outcome,
+        });
     }
 }
 

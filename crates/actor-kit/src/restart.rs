@@ -15,12 +15,20 @@ impl RestartWindow {
     /// At most `limit` failures within `window_ms` milliseconds are forgiven.
     #[must_use]
     pub const fn new(limit: usize, window_ms: u64) -> Self {
-        Self { limit, window_ms, failures: VecDeque::new() }
+        Self {
+            limit,
+            window_ms,
+            failures: VecDeque::new(),
+        }
     }
 
     /// Notes a failure; true while a restart is still allowed.
     pub fn allow(&mut self, now: Timestamp) -> bool {
-        while self.failures.front().is_some_and(|at| now.since_ms(*at) > self.window_ms) {
+        while self
+            .failures
+            .front()
+            .is_some_and(|at| now.since_ms(*at) > self.window_ms)
+        {
             self.failures.pop_front();
         }
         self.failures.push_back(now);

@@ -2,11 +2,14 @@
 
 use crate::done::Done;
 use agentd_protocol::{Principal, SessionId};
-use agentd_store::{Append, Claim, Filter, Outcome, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched};
+use agentd_store::{
+    Append, Claim, Filter, Outcome, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched,
+};
 use bytes::Bytes;
 
 /// Messages of the session store.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "an append is the usual message; boxing it would only cost an allocation")]
 pub enum StoreMsg {
     /// Append events; answered after the commit.
     Append {

@@ -2,9 +2,10 @@
 
 use crate::done::Done;
 use agentd_protocol::{EffectClass, SessionId};
-use agentd_tools::{HelperSlot, Prepared};
+use agentd_tools::{HelperSlot, Prepared, ToolLimits};
 use ractor::ActorRef;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// The right to run one tool call. Given back when dropped, also by a kill or a panic.
 #[derive(Debug)]
@@ -14,19 +15,40 @@ pub struct ToolPermit {
     class: EffectClass,
     /// The session's resident process helper, started at its first command.
     pub helper: HelperSlot,
+    /// The limits of tool calls.
+    pub limits: Arc<ToolLimits>,
+    /// Where output that is too long for a result is put meanwhile.
+    pub spill_dir: PathBuf,
 }
 
 impl ToolPermit {
     /// A permit of this executor; only the executor makes them.
     #[must_use]
-    pub const fn new(executor: ActorRef<ToolMsg>, session: SessionId, class: EffectClass, helper: HelperSlot) -> Self {
-        Self { executor, session, class, helper }
+    pub const fn new(
+        executor: ActorRef<ToolMsg>,
+        session: SessionId,
+        class: EffectClass,
+        helper: HelperSlot,
+        limits: Arc<ToolLimits>,
+        spill_dir: PathBuf,
+    ) -> Self {
+        Self {
+            executor,
+            session,
+            class,
+            helper,
+            limits,
+            spill_dir,
+        }
     }
 }
 
 impl Drop for ToolPermit {
     fn drop(&mut self) {
-        let _ = self.executor.cast(ToolMsg::Release { session: self.session, class: self.class });
+        let _ = self.executor.cast(ToolMsg::Release {
+            session: self.session,
+            class: self.class,
+        });
     }
 }
 

@@ -22,7 +22,9 @@ impl LoopSupervisor {
         args: SupervisorArgs,
         supervisor: ActorCell,
     ) -> Result<ActorRef<SupervisorMsg>, SpawnErr> {
-        Actor::spawn_linked(None, Self, args, supervisor).await.map(|(actor, _)| actor)
+        Actor::spawn_linked(None, Self, args, supervisor)
+            .await
+            .map(|(actor, _)| actor)
     }
 }
 
@@ -49,10 +51,19 @@ impl Actor for LoopSupervisor {
     ) -> Result<(), ActorProcessingErr> {
         match message {
             SupervisorMsg::Route(routed) => state.route(routed),
-            SupervisorMsg::Idle { session, who, handled, wake_at } => state.idle(session, who, handled, wake_at),
+            SupervisorMsg::Idle {
+                session,
+                who,
+                handled,
+                wake_at,
+            } => state.idle(session, who, handled, wake_at),
             SupervisorMsg::Status { session, who, status } => state.note_status(session, who, status),
             SupervisorMsg::Overlay { done } => done.answer(state.overlay()),
-            SupervisorMsg::Loaded { session, ticket, woken } => state.loaded(session, ticket, woken),
+            SupervisorMsg::Loaded {
+                session,
+                ticket,
+                woken,
+            } => state.loaded(session, ticket, woken),
             SupervisorMsg::Down { who, why } => state.down(who, why),
             SupervisorMsg::Revive { session, done } => done.answer(state.revive(session)),
             SupervisorMsg::Evict { session, done } => state.evict(session, done),
@@ -65,8 +76,14 @@ impl Actor for LoopSupervisor {
         Ok(())
     }
 
-    async fn post_stop(&self, me: ActorRef<SupervisorMsg>, _state: &mut State) -> Result<(), ActorProcessingErr> {
-        me.get_cell().stop_children_and_wait(Some("stopping".to_owned()), Some(STOP_CHILDREN)).await;
+    async fn post_stop(
+        &self,
+        me: ActorRef<SupervisorMsg>,
+        _state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
+        me.get_cell()
+            .stop_children_and_wait(Some("stopping".to_owned()), Some(STOP_CHILDREN))
+            .await;
         Ok(())
     }
 
@@ -79,9 +96,10 @@ impl Actor for LoopSupervisor {
         // Supervision overtakes messages, so this goes behind everything that the loop has sent.
         let (who, why) = match event {
             SupervisionEvent::ActorFailed(cell, error) => (cell.get_id(), Down::Failed(error.to_string())),
-            SupervisionEvent::ActorTerminated(cell, _, reason) => {
-                (cell.get_id(), Down::Killed(reason.unwrap_or_else(|| "stopped".to_owned())))
-            }
+            SupervisionEvent::ActorTerminated(cell, _, reason) => (
+                cell.get_id(),
+                Down::Killed(reason.unwrap_or_else(|| "stopped".to_owned())),
+            ),
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => return Ok(()),
         };
         let _ = me.cast(SupervisorMsg::Down { who, why });

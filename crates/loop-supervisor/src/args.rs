@@ -29,6 +29,12 @@ pub struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { hot: 2_048, wake_per_second: 50, waiting_per_session: 64, waiting_for_room: 256, scan_rows: 1_000 }
+        Self {
+            hot: 2_048,
+            wake_per_second: 50,
+            waiting_per_session: 64,
+            waiting_for_room: 256,
+            scan_rows: 1_000,
+        }
     }
 }

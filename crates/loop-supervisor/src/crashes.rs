@@ -23,7 +23,8 @@ impl Crashes {
     pub(crate) fn forgive(&mut self, session: SessionId, now: Timestamp) -> bool {
         self.total = self.total.saturating_add(1);
         if self.windows.len() >= SWEEP_AT {
-            self.windows.retain(|_, (_, last)| now.since_ms(*last) <= WINDOW_MS);
+            self.windows
+                .retain(|_, (_, last)| now.since_ms(*last) <= WINDOW_MS);
         }
         let fresh = || (RestartWindow::new(FORGIVEN, WINDOW_MS), now);
         let (window, last) = self.windows.entry(session).or_insert_with(fresh);
@@ -49,8 +50,9 @@ mod tests {
     #[test]
     fn the_third_crash_in_five_minutes_faults_until_a_person_speaks() {
         let mut crashes = Crashes::default();
-        let forgiven: Vec<bool> =
-            [0, 1_000, 299_000].map(|at| crashes.forgive(SessionId::NIL, Timestamp(at))).to_vec();
+        let forgiven: Vec<bool> = [0, 1_000, 299_000]
+            .map(|at| crashes.forgive(SessionId::NIL, Timestamp(at)))
+            .to_vec();
         assert_eq!(forgiven, [true, true, false]);
         crashes.forget(SessionId::NIL);
         assert!(crashes.forgive(SessionId::NIL, Timestamp(299_001)));
@@ -60,7 +62,8 @@ mod tests {
     #[test]
     fn old_crashes_do_not_count() {
         let mut crashes = Crashes::default();
-        let forgiven = [0, 400_000, 800_000, 1_200_000].map(|at| crashes.forgive(SessionId::NIL, Timestamp(at)));
+        let forgiven =
+            [0, 400_000, 800_000, 1_200_000].map(|at| crashes.forgive(SessionId::NIL, Timestamp(at)));
         assert_eq!(forgiven, [true; 4]);
     }
 }

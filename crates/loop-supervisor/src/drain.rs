@@ -23,7 +23,10 @@ impl State {
         }
         let after = Duration::from_millis(deadline_ms);
         let deadline = Alarm::set(&self.me, after, SupervisorMsg::DrainDeadline);
-        self.draining = Some(Draining { askers: vec![done], _deadline: deadline });
+        self.draining = Some(Draining {
+            askers: vec![done],
+            _deadline: deadline,
+        });
         self.wakes.clear();
         self.tick = None;
         for routed in std::mem::take(&mut self.queue) {
@@ -53,7 +56,10 @@ impl State {
                 Some(Slot::Hot(hot)) => hot.actor.kill(),
                 Some(Slot::Loading(_)) => {
                     if let Some(Slot::Loading(loading)) = self.vacate(session) {
-                        loading.waiting.into_iter().for_each(|routed| routed.done.answer(Err(draining())));
+                        loading
+                            .waiting
+                            .into_iter()
+                            .for_each(|routed| routed.done.answer(Err(draining())));
                     }
                 }
                 Some(Slot::Faulted { .. }) | None => {}
@@ -64,7 +70,9 @@ impl State {
 
     fn answer_drain(&mut self, left: u64) {
         if let Some(draining) = &mut self.draining {
-            std::mem::take(&mut draining.askers).into_iter().for_each(|done| done.answer(left));
+            std::mem::take(&mut draining.askers)
+                .into_iter()
+                .for_each(|done| done.answer(left));
         }
     }
 
@@ -75,7 +83,10 @@ impl State {
             *routed.command,
             Command::Create { .. } | Command::Send(_) | Command::Resume { .. }
         );
-        let awake = matches!(self.slots.get(&routed.session), Some(Slot::Hot(_) | Slot::Loading(_)));
+        let awake = matches!(
+            self.slots.get(&routed.session),
+            Some(Slot::Hot(_) | Slot::Loading(_))
+        );
         (starts || !awake).then(draining)
     }
 }

@@ -18,6 +18,9 @@ mod state;
 mod wakes;
 mod waking;
 
+#[cfg(test)]
+mod tests;
+
 pub use actor::LoopSupervisor;
 pub use args::{Bounds, SupervisorArgs};
 pub use state::State;

@@ -31,7 +31,11 @@ impl State {
         let done = Done::cast(&self.me, move |woken| {
             // No word: the task panicked over this log.
             let woken = woken.unwrap_or_else(|| Woken::Faulted("its log could not be folded".to_owned()));
-            SupervisorMsg::Loaded { session, ticket, woken }
+            SupervisorMsg::Loaded {
+                session,
+                ticket,
+                woken,
+            }
         });
         let (services, me) = (Arc::clone(&self.services), self.me.clone());
         tokio::spawn(async move { done.answer(wake(services, me, session, created).await) });
@@ -70,7 +74,14 @@ impl State {
         if self.draining.is_some() {
             let _ = actor.cast(SessionMsg::Drain);
         }
-        self.occupy(session, Slot::Hot(Hot { actor, routed: 0, status: None }));
+        self.occupy(
+            session,
+            Slot::Hot(Hot {
+                actor,
+                routed: 0,
+                status: None,
+            }),
+        );
         for routed in waiting {
             self.send(routed);
         }
@@ -126,7 +137,13 @@ async fn wake(
         Err(LoopError::Refused(fault)) => return Woken::Refused(fault),
         Err(error) => return Woken::Faulted(error.to_string()),
     };
-    match SessionLoop::start(LoopArgs { services, folded, supervisor }).await {
+    match SessionLoop::start(LoopArgs {
+        services,
+        folded,
+        supervisor,
+    })
+    .await
+    {
         Ok(actor) => Woken::Hot(actor),
         Err(error) => Woken::Refused(Fault::internal("loop_not_started", error.to_string())),
     }

@@ -10,9 +10,18 @@ use std::collections::VecDeque;
 impl State {
     /// A loop has nothing to do. It goes cold only if it is the current one and has seen everything that was sent to it:
     /// a command that is still in its mailbox keeps it hot (I1).
-    pub(crate) fn idle(&mut self, session: SessionId, who: ActorId, handled: u64, wake_at: Option<Timestamp>) {
+    pub(crate) fn idle(
+        &mut self,
+        session: SessionId,
+        who: ActorId,
+        handled: u64,
+        wake_at: Option<Timestamp>,
+    ) {
         let hot = self.slots.get_mut(&session).and_then(|slot| slot.hot(who));
-        let Some(actor) = hot.filter(|hot| hot.routed == handled).map(|hot| hot.actor.clone()) else {
+        let Some(actor) = hot
+            .filter(|hot| hot.routed == handled)
+            .map(|hot| hot.actor.clone())
+        else {
             return;
         };
         self.vacate(session);
@@ -32,19 +41,21 @@ impl State {
         let Some(session) = self.loops.remove(&who) else {
             return;
         };
-        if self.slots.get_mut(&session).and_then(|slot| slot.hot(who)).is_some() {
+        if self
+            .slots
+            .get_mut(&session)
+            .and_then(|slot| slot.hot(who))
+            .is_some()
+        {
             self.vacate(session);
             self.tell_cold(session);
         }
-        if let Some(askers) = self.evictions.remove(&session) {
-            askers.into_iter().for_each(|done| done.answer(()));
-        } else {
-            match why {
-                Down::Failed(why) => self.crashed(session, &why, VecDeque::new()),
-                // Another owner has it: it is theirs to go on with.
-                Down::Killed(why) if why == "fenced" => {}
-                Down::Killed(_) => self.look_again(session),
-            }
+        match why {
+            Down::Failed(why) => self.crashed(session, &why, VecDeque::new()),
+            // Another owner has it: it is theirs to go on with.
+            Down::Killed(why) if why == "fenced" => {}
+            // Also after an eviction: what waited behind the killed work goes on.
+            Down::Killed(_) => self.look_again(session),
         }
         self.room_made();
     }
@@ -53,7 +64,11 @@ impl State {
     pub(crate) fn crashed(&mut self, session: SessionId, why: &str, waiting: VecDeque<Routed>) {
         tracing::error!(%session, why, "session loop crashed");
         if !self.crashes.forgive(session, self.now()) {
-            return self.fault_awake(session, format!("its loop crashed too often, last: {why}"), waiting);
+            return self.fault_awake(
+                session,
+                format!("its loop crashed too often, last: {why}"),
+                waiting,
+            );
         }
         for routed in waiting {
             let fault = Fault::unavailable("retry", "the session failed while it was loaded");

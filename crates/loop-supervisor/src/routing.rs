@@ -20,7 +20,10 @@ impl State {
         match self.slots.get_mut(&routed.session) {
             Some(Slot::Hot(_)) => self.send(routed),
             Some(Slot::Loading(loading)) if loading.waiting.len() >= most => {
-                let fault = Fault::busy("session_loading", "too many commands wait while the session is loaded");
+                let fault = Fault::busy(
+                    "session_loading",
+                    "too many commands wait while the session is loaded",
+                );
                 routed.done.answer(Err(fault.hint("try again in a moment")));
             }
             Some(Slot::Loading(loading)) => loading.waiting.push_back(routed),
@@ -40,12 +43,34 @@ impl State {
         let Some(Slot::Hot(hot)) = self.slots.get_mut(&session) else {
             return self.route(routed);
         };
-        let Routed { command, by, key, done, .. } = routed;
-        match hot.actor.cast(SessionMsg::Command { command, by, key, done }) {
+        let Routed {
+            command,
+            by,
+            key,
+            done,
+            ..
+        } = routed;
+        match hot.actor.cast(SessionMsg::Command {
+            command,
+            by,
+            key,
+            done,
+        }) {
             Ok(()) => hot.routed = hot.routed.saturating_add(1),
-            Err(MessagingErr::SendErr(SessionMsg::Command { command, by, key, done })) => {
+            Err(MessagingErr::SendErr(SessionMsg::Command {
+                command,
+                by,
+                key,
+                done,
+            })) => {
                 self.vacate(session);
-                self.wake_for(Routed { session, command, by, key, done });
+                self.wake_for(Routed {
+                    session,
+                    command,
+                    by,
+                    key,
+                    done,
+                });
             }
             Err(_) => {}
         }
@@ -97,6 +122,12 @@ impl State {
 
 /// The answer of a session that needs a person.
 pub(crate) fn faulted(session: SessionId, why: &str) -> Fault {
-    Fault::conflict("faulted", format!("session {} is faulted: {why}", session.short()))
-        .hint(format!("look at the log, then: agentctl resume {}", session.short()))
+    Fault::conflict(
+        "faulted",
+        format!("session {} is faulted: {why}", session.short()),
+    )
+    .hint(format!(
+        "look at the log, then: agentctl resume {}",
+        session.short()
+    ))
 }

@@ -78,10 +78,12 @@ impl State {
         Some(slot)
     }
 
-    /// A loop is gone: what others keep for it may go, too (I5).
-    pub(crate) fn tell_cold(&self, session: SessionId) {
+    /// A loop is gone: what others keep for it may go, too (I5), and who wanted it gone is told.
+    pub(crate) fn tell_cold(&mut self, session: SessionId) {
         self.services.feed.cast(FeedMsg::Cold { session });
         self.services.tools.cast(ToolMsg::SessionEnded { session });
+        let askers = self.evictions.remove(&session).unwrap_or_default();
+        askers.into_iter().for_each(|done| done.answer(()));
     }
 
     /// What a loop says of itself.
@@ -98,7 +100,10 @@ impl State {
             Slot::Loading(loading) => Some(plain(RunState::Starting, "its log is being read", loading.since)),
             Slot::Faulted { why, since } => Some(plain(RunState::Faulted, why, *since)),
         };
-        self.slots.iter().filter_map(|(session, slot)| Some((*session, status(slot)?))).collect()
+        self.slots
+            .iter()
+            .filter_map(|(session, slot)| Some((*session, status(slot)?)))
+            .collect()
     }
 
     /// Numbers for people.
@@ -113,5 +118,11 @@ impl State {
 }
 
 fn plain(state: RunState, reason: &str, since: Timestamp) -> Status {
-    Status { state, reason: reason.to_owned(), since, until: None, attempt: None }
+    Status {
+        state,
+        reason: reason.to_owned(),
+        since,
+        until: None,
+        attempt: None,
+    }
 }

@@ -37,7 +37,10 @@ impl State {
     pub(crate) fn tick(&mut self) {
         self.tick = None;
         self.ticked_at = self.now();
-        let group = u64::from(self.bounds.wake_per_second).saturating_mul(GROUP_MS).div_ceil(1_000).max(1);
+        let group = u64::from(self.bounds.wake_per_second)
+            .saturating_mul(GROUP_MS)
+            .div_ceil(1_000)
+            .max(1);
         for _ in 0..group {
             if !self.has_room() || self.draining.is_some() {
                 break;
@@ -54,7 +57,11 @@ impl State {
 
     /// Sets the alarm for the next wake-up, if there is one and there is room for it.
     pub(crate) fn arm_tick(&mut self) {
-        let Some(next) = self.wakes.next().filter(|_| self.has_room() && self.draining.is_none()) else {
+        let Some(next) = self
+            .wakes
+            .next()
+            .filter(|_| self.has_room() && self.draining.is_none())
+        else {
             self.tick = None;
             return;
         };
@@ -86,20 +93,32 @@ impl State {
 /// When a row's session goes on by itself.
 fn wake_time(row: &Row, clock: Clock) -> Option<(SessionId, Timestamp)> {
     let summary = &row.summary;
-    let at = if summary.resumable { Some(clock.now()) } else { summary.wake_at };
+    let at = if summary.resumable {
+        Some(clock.now())
+    } else {
+        summary.wake_at
+    };
     at.map(|at| (summary.session, at))
 }
 
 async fn scan(services: &Services, me: &ActorRef<SupervisorMsg>, limit: u32) {
     let mut after = None;
     loop {
-        let filter = Filter { resumable_or_timed: true, limit, after, ..Filter::default() };
+        let filter = Filter {
+            resumable_or_timed: true,
+            limit,
+            after,
+            ..Filter::default()
+        };
         let list = |done| StoreMsg::Read(Read::List { filter, done });
         let Ok(Ok(rows)) = services.store.call(services.timing.load, list).await else {
             tokio::time::sleep(ASK_AGAIN).await;
             continue;
         };
-        let found: Vec<_> = rows.iter().filter_map(|row| wake_time(row, services.clock)).collect();
+        let found: Vec<_> = rows
+            .iter()
+            .filter_map(|row| wake_time(row, services.clock))
+            .collect();
         let last = rows.last().map(|row| row.summary.session);
         let gone = !found.is_empty() && me.cast(SupervisorMsg::Found { rows: found }).is_err();
         if gone || last.is_none() || rows.len() < limit as usize {
@@ -115,7 +134,10 @@ async fn look(services: &Services, me: &ActorRef<SupervisorMsg>, session: Sessio
         let read = |done| StoreMsg::Read(Read::Row { session, done });
         match services.store.call(services.timing.load, read).await {
             Ok(Ok(row)) => {
-                let rows: Vec<_> = row.iter().filter_map(|row| wake_time(row, services.clock)).collect();
+                let rows: Vec<_> = row
+                    .iter()
+                    .filter_map(|row| wake_time(row, services.clock))
+                    .collect();
                 let _ = me.cast(SupervisorMsg::Found { rows });
                 return;
             }

@@ -31,7 +31,9 @@ impl SessionLoop {
     /// The actor could not be started.
     pub async fn start(args: LoopArgs) -> Result<ActorRef<SessionMsg>, SpawnErr> {
         let supervisor = args.supervisor.get_cell();
-        ractor::Actor::spawn_linked(None, Self, args, supervisor).await.map(|(actor, _)| actor)
+        ractor::Actor::spawn_linked(None, Self, args, supervisor)
+            .await
+            .map(|(actor, _)| actor)
     }
 }
 
@@ -75,14 +77,27 @@ impl Actor for SessionLoop {
 impl Shell {
     async fn take(&mut self, message: SessionMsg) -> Result<(), LoopError> {
         match message {
-            SessionMsg::Command { command, by, key, done } => self.command(*command, by, key, done).await,
+            SessionMsg::Command {
+                command,
+                by,
+                key,
+                done,
+            } => self.command(*command, by, key, done).await,
             SessionMsg::Model { call, attempt, event } => self.model_news(call, attempt, event).await,
-            SessionMsg::Tool { tool_call, attempt, event } => self.tool_news(tool_call, attempt, event).await,
+            SessionMsg::Tool {
+                tool_call,
+                attempt,
+                event,
+            } => self.tool_news(tool_call, attempt, event).await,
             SessionMsg::Down { work, why } => self.down(work, why).await,
             SessionMsg::Judged { tool_call, judgement } => self.judged(tool_call, judgement).await,
             SessionMsg::Detailed { tool_call, detail } => self.detailed(tool_call, detail).await,
             SessionMsg::Deciders { approval, count } => {
-                self.advance(Input::Deciders { approval, count: count.unwrap_or(0) }).await
+                self.advance(Input::Deciders {
+                    approval,
+                    count: count.unwrap_or(0),
+                })
+                .await
             }
             SessionMsg::Stored { outcome } => self.stored(outcome).await,
             SessionMsg::RetryAppend { number } => {

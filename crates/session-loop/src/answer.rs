@@ -36,12 +36,22 @@ impl Asked {
         let json = match (self, reply) {
             (_, Reply::Created { input, seq }) => {
                 let name = name.to_owned();
-                serde_json::to_string(&Created { session, name, input: *input, seq: *seq })
+                serde_json::to_string(&Created {
+                    session,
+                    name,
+                    input: *input,
+                    seq: *seq,
+                })
             }
-            (_, Reply::Sent { input, seq }) => serde_json::to_string(&Sent { input: *input, seq: *seq }),
-            (Self::Decide(approval), Reply::Done { seq }) => {
-                serde_json::to_string(&Decided { approval, session, seq: *seq })
-            }
+            (_, Reply::Sent { input, seq }) => serde_json::to_string(&Sent {
+                input: *input,
+                seq: *seq,
+            }),
+            (Self::Decide(approval), Reply::Done { seq }) => serde_json::to_string(&Decided {
+                approval,
+                session,
+                seq: *seq,
+            }),
             (_, Reply::Done { seq }) => serde_json::to_string(&Done { seq: *seq }),
         };
         key.answer = json.unwrap_or_default();
@@ -51,15 +61,20 @@ impl Asked {
 /// The answer to a command whose key was taken while it was on its way.
 pub(crate) fn taken(answer: &str, same_body: bool) -> Result<Reply, Fault> {
     if !same_body {
-        return Err(Fault::conflict("key_reused", "the idempotency key was used for another command")
-            .hint("use a new key for a new command"));
+        return Err(
+            Fault::conflict("key_reused", "the idempotency key was used for another command")
+                .hint("use a new key for a new command"),
+        );
     }
     // A created session has another id than this one: only the stored answer, found by its key, can say which.
     if serde_json::from_str::<Created>(answer).is_ok() {
         return Err(again("the same session was created a moment ago"));
     }
     if let Ok(sent) = serde_json::from_str::<Sent>(answer) {
-        return Ok(Reply::Sent { input: sent.input, seq: sent.seq });
+        return Ok(Reply::Sent {
+            input: sent.input,
+            seq: sent.seq,
+        });
     }
     match serde_json::from_str::<Done>(answer) {
         Ok(done) => Ok(Reply::Done { seq: done.seq }),
@@ -89,7 +104,10 @@ mod tests {
 
     #[test]
     fn a_kept_answer_is_the_answer_of_the_repetition() {
-        let reply = Reply::Sent { input: InputId::from_parts(5, [7; 10]), seq: 4 };
+        let reply = Reply::Sent {
+            input: InputId::from_parts(5, [7; 10]),
+            seq: 4,
+        };
         let mut key = key("");
         Asked::Send.keep(&mut key, SessionId::NIL, "x", &reply);
         assert_eq!(taken(&key.answer, true), Ok(reply));
@@ -106,7 +124,15 @@ mod tests {
     #[test]
     fn a_session_created_twice_is_asked_for_again() {
         let mut key = key("");
-        Asked::Create.keep(&mut key, SessionId::NIL, "x", &Reply::Created { input: Some(InputId::NIL), seq: 1 });
+        Asked::Create.keep(
+            &mut key,
+            SessionId::NIL,
+            "x",
+            &Reply::Created {
+                input: Some(InputId::NIL),
+                seq: 1,
+            },
+        );
         assert_eq!(taken(&key.answer, true).unwrap_err().code, "retry");
     }
 }

@@ -24,8 +24,17 @@ impl Shell {
             return Ok(());
         }
         let asked = Asked::of(&command);
-        let asker = Asker { done, keyed: key.is_some() };
-        self.run(Task::of_command(Input::Command { command, by }, asker, asked, key)).await
+        let asker = Asker {
+            done,
+            keyed: key.is_some(),
+        };
+        self.run(Task::of_command(
+            Input::Command { command, by },
+            asker,
+            asked,
+            key,
+        ))
+        .await
     }
 
     fn refusal(&self, command: &Command) -> Option<Fault> {
@@ -33,7 +42,10 @@ impl Shell {
             return Some(crate::answer::again("the session is being loaded again"));
         }
         if self.outbox.is_full() {
-            let fault = Fault::storage("disk_full", "the store has no space, so nothing can be made durable");
+            let fault = Fault::storage(
+                "disk_full",
+                "the store has no space, so nothing can be made durable",
+            );
             return Some(fault.hint("free disk space; the store tries again by itself"));
         }
         if self.outbox.unacknowledged() >= MAX_UNACKNOWLEDGED {
@@ -42,7 +54,10 @@ impl Shell {
         }
         let create = matches!(command, Command::Create { .. });
         match (create, self.agent.durable().head) {
-            (false, 0) => Some(Fault::not_found("unknown_session", format!("no session {}", self.session))),
+            (false, 0) => Some(Fault::not_found(
+                "unknown_session",
+                format!("no session {}", self.session),
+            )),
             (true, 1..) => Some(Fault::conflict("session_exists", "the session exists already")),
             (true, 0) | (false, 1..) => None,
         }

@@ -104,6 +104,9 @@ impl Shell {
 }
 
 fn unknown() -> Fault {
-    Fault::storage("append_unknown", "the store did not answer: the command may or may not be durable")
-        .hint("retry with the same key")
+    Fault::storage(
+        "append_unknown",
+        "the store did not answer: the command may or may not be durable",
+    )
+    .hint("retry with the same key")
 }

@@ -15,14 +15,33 @@ impl Shell {
     /// Carries one effect out. Nothing here waits for the world: kids do the long work.
     pub(crate) async fn carry_out(&mut self, effect: Effect) {
         match effect {
-            Effect::StartModel { call, attempt, model, tools_off } => {
+            Effect::StartModel {
+                call,
+                attempt,
+                model,
+                tools_off,
+            } => {
                 self.start_model(call, attempt, &model, tools_off).await;
             }
             Effect::KillModel { call, attempt } => self.kill_model(call, attempt),
-            Effect::Judge { tool_call, name, input, grants } => self.judge(tool_call, &name, &input, grants),
-            Effect::RunTool { tool_call, name, input, .. } => self.run_tool(tool_call, &name, &input).await,
+            Effect::Judge {
+                tool_call,
+                name,
+                input,
+                grants,
+            } => self.judge(tool_call, &name, &input, grants),
+            Effect::RunTool {
+                tool_call,
+                name,
+                input,
+                ..
+            } => self.run_tool(tool_call, &name, &input).await,
             Effect::KillTool { tool_call } => self.kill_tool(tool_call),
-            Effect::SetTimer { key, generation, after_ms } => {
+            Effect::SetTimer {
+                key,
+                generation,
+                after_ms,
+            } => {
                 self.timers.set(&self.me, key, generation, after_ms);
             }
             Effect::ClearTimer { key } => self.timers.clear(key),
@@ -44,10 +63,25 @@ impl Shell {
     async fn start_model(&mut self, call: CallId, attempt: u32, model: &str, tools_off: bool) {
         let started = self.spawn_model(call, attempt, model, tools_off).await;
         match started {
-            Ok(()) => self.model = Some(ModelRun { call, attempt, waits: false }),
+            Ok(()) => {
+                self.model = Some(ModelRun {
+                    call,
+                    attempt,
+                    waits: false,
+                });
+            }
             Err((class, message)) => {
-                let failure = ModelFailure { class, message, status: None, retry_after_ms: None };
-                self.follow.push_back(Task::of(Input::ModelFailed { call, attempt, failure }));
+                let failure = ModelFailure {
+                    class,
+                    message,
+                    status: None,
+                    retry_after_ms: None,
+                };
+                self.follow.push_back(Task::of(Input::ModelFailed {
+                    call,
+                    attempt,
+                    failure,
+                }));
             }
         }
         self.live.touch();
@@ -61,10 +95,19 @@ impl Shell {
         tools_off: bool,
     ) -> Result<(), (FailureClass, String)> {
         let services = Arc::clone(&self.services);
-        let (spec, client) =
-            services.models.get(model).map_err(|error| (FailureClass::InvalidRequest, error.message))?;
-        let offered = self.agent.durable().settings.as_ref().map_or(&[][..], |settings| &settings.tools);
-        let body = self.requests.body(&services, offered, &spec, &self.transcript, tools_off);
+        let (spec, client) = services
+            .models
+            .get(model)
+            .map_err(|error| (FailureClass::InvalidRequest, error.message))?;
+        let offered = self
+            .agent
+            .durable()
+            .settings
+            .as_ref()
+            .map_or(&[][..], |settings| &settings.tools);
+        let body = self
+            .requests
+            .body(&services, offered, &spec, &self.transcript, tools_off);
         let messages = match spec.dialect {
             Dialect::Scripted => self.transcript.messages().to_vec(),
             Dialect::Anthropic
@@ -75,19 +118,32 @@ impl Shell {
             | Dialect::Ollama => Vec::new(),
         };
         let to = self.me.clone();
-        let job = ModelJob { to, session: self.session, call, attempt, spec, client, body, messages };
-        let kid = services
-            .workers
-            .model(job)
-            .await
-            .map_err(|error| (FailureClass::Internal, format!("the call could not be started: {error}")))?;
+        let job = ModelJob {
+            to,
+            session: self.session,
+            call,
+            attempt,
+            spec,
+            client,
+            body,
+            messages,
+        };
+        let kid = services.workers.model(job).await.map_err(|error| {
+            (
+                FailureClass::Internal,
+                format!("the call could not be started: {error}"),
+            )
+        })?;
         self.kids.add(kid, Work::Model { call, attempt });
         Ok(())
     }
 
     fn kill_model(&mut self, call: CallId, attempt: u32) {
         self.kids.kill(&Work::Model { call, attempt });
-        if self.model.is_some_and(|run| run.call == call && run.attempt == attempt) {
+        if self
+            .model
+            .is_some_and(|run| run.call == call && run.attempt == attempt)
+        {
             self.model = None;
         }
         self.live.touch();
@@ -98,11 +154,18 @@ impl Shell {
         let attempt = self.runs;
         match self.spawn_tool(tool_call, attempt, name, input).await {
             Ok(()) => {
-                self.tools.insert(tool_call, ToolRun { attempt, waits: false });
+                self.tools.insert(
+                    tool_call,
+                    ToolRun {
+                        attempt,
+                        waits: false,
+                    },
+                );
             }
             Err(outcome) => {
                 let outcome = *outcome;
-                self.follow.push_back(Task::of(Input::ToolEnded { tool_call, outcome }));
+                self.follow
+                    .push_back(Task::of(Input::ToolEnded { tool_call, outcome }));
             }
         }
         self.live.touch();
@@ -143,14 +206,20 @@ impl Shell {
         self.outbox.forget_run(tool_call);
         self.planned.remove(&tool_call);
         if let Some(run) = self.tools.remove(&tool_call) {
-            self.kids.kill(&Work::Tool { tool_call, attempt: run.attempt });
+            self.kids.kill(&Work::Tool {
+                tool_call,
+                attempt: run.attempt,
+            });
         }
         self.live.touch();
     }
 
     fn count_deciders(&self, approval: ApprovalId) {
         let done = Done::cast(&self.me, move |count| SessionMsg::Deciders { approval, count });
-        self.services.feed.cast(FeedMsg::Deciders { session: self.session, done });
+        self.services.feed.cast(FeedMsg::Deciders {
+            session: self.session,
+            done,
+        });
     }
 
     fn add_rule(&self, rule: String, approval: ApprovalId, by: Principal) {
@@ -160,6 +229,11 @@ impl Shell {
             Some(Err(why)) => tracing::warn!(%session, why, "an always-rule could not be kept"),
             None => tracing::warn!(%session, "an always-rule was lost: the gate is down"),
         });
-        self.services.gate.cast(GateMsg::AddRule { rule, approval: Some(approval), by, done });
+        self.services.gate.cast(GateMsg::AddRule {
+            rule,
+            approval: Some(approval),
+            by,
+            done,
+        });
     }
 }

@@ -17,13 +17,23 @@ impl Shell {
             Ok(prepared) => prepared,
             Err(outcome) => {
                 let judged = Judged::Refused(*outcome);
-                self.follow.push_back(Task::of(Input::Judged { tool_call, judged }));
+                self.follow
+                    .push_back(Task::of(Input::Judged { tool_call, judged }));
                 return;
             }
         };
         let request = Box::new(self.request(&prepared, grants));
-        self.planned.insert(tool_call, Planned { prepared, judgement: None });
-        let done = Done::cast(&self.me, move |judgement| SessionMsg::Judged { tool_call, judgement });
+        self.planned.insert(
+            tool_call,
+            Planned {
+                prepared,
+                judgement: None,
+            },
+        );
+        let done = Done::cast(&self.me, move |judgement| SessionMsg::Judged {
+            tool_call,
+            judgement,
+        });
         self.services.gate.cast(GateMsg::Judge { request, done });
     }
 
@@ -51,7 +61,9 @@ impl Shell {
             effect: prepared.effect,
             mode: settings.map_or(PermissionMode::Default, |settings| settings.mode),
             workdir: self.workdir(),
-            rules: settings.map(|settings| settings.rules.clone()).unwrap_or_default(),
+            rules: settings
+                .map(|settings| settings.rules.clone())
+                .unwrap_or_default(),
             grants,
         }
     }
@@ -65,15 +77,18 @@ impl Shell {
         let Some(planned) = self.planned.get_mut(&tool_call) else {
             return Ok(());
         };
-        let judgement = judgement.unwrap_or_else(|| {
-            Judgement::denied("gate:error", "the permission gate did not answer")
-        });
+        let judgement = judgement
+            .unwrap_or_else(|| Judgement::denied("gate:error", "the permission gate did not answer"));
         if judgement.verdict.kind == VerdictKind::Ask {
             let prepared = Box::new(planned.prepared.clone());
             planned.judgement = Some(judgement);
             let workdir = PathBuf::from(self.workdir());
             let done = Done::cast(&self.me, move |detail| SessionMsg::Detailed { tool_call, detail });
-            self.services.tools.cast(ToolMsg::Detail { prepared, workdir, done });
+            self.services.tools.cast(ToolMsg::Detail {
+                prepared,
+                workdir,
+                done,
+            });
             return Ok(());
         }
         let detail = planned.prepared.title.clone();
@@ -125,10 +140,13 @@ fn verdict(
 
 fn subject(subject: &Subject) -> GateSubject {
     match subject {
-        Subject::Path { op, path } => {
-            GateSubject::Path { write: *op == PathOp::Write, path: path.clone() }
-        }
-        Subject::Command { command } => GateSubject::Command { command: command.clone() },
+        Subject::Path { op, path } => GateSubject::Path {
+            write: *op == PathOp::Write,
+            path: path.clone(),
+        },
+        Subject::Command { command } => GateSubject::Command {
+            command: command.clone(),
+        },
         Subject::Url(url) => GateSubject::Url(url.clone()),
         Subject::Nothing => GateSubject::Nothing,
     }

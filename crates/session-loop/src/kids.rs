@@ -14,7 +14,11 @@ impl Shell {
         attempt: u32,
         event: CallEvent,
     ) -> Result<(), LoopError> {
-        let Some(run) = self.model.as_mut().filter(|run| run.call == call && run.attempt == attempt) else {
+        let Some(run) = self
+            .model
+            .as_mut()
+            .filter(|run| run.call == call && run.attempt == attempt)
+        else {
             return Ok(());
         };
         match event {
@@ -29,11 +33,23 @@ impl Shell {
             CallEvent::Delta(delta, _credit) => return self.fragment(call, attempt, delta).await,
             CallEvent::Answered(answer) => {
                 self.model = None;
-                return self.advance(Input::ModelAnswered { call, attempt, answer: *answer }).await;
+                return self
+                    .advance(Input::ModelAnswered {
+                        call,
+                        attempt,
+                        answer: *answer,
+                    })
+                    .await;
             }
             CallEvent::Failed(failure) => {
                 self.model = None;
-                return self.advance(Input::ModelFailed { call, attempt, failure }).await;
+                return self
+                    .advance(Input::ModelFailed {
+                        call,
+                        attempt,
+                        failure,
+                    })
+                    .await;
             }
         }
         Ok(())
@@ -48,7 +64,10 @@ impl Shell {
             | Delta::Status(_)
             | Delta::Unknown => None,
         };
-        self.services.feed.cast(FeedMsg::Delta { session: self.session, delta });
+        self.services.feed.cast(FeedMsg::Delta {
+            session: self.session,
+            delta,
+        });
         match text {
             Some(text) => self.advance(Input::ModelText { call, attempt, text }).await,
             None => Ok(()),
@@ -62,7 +81,11 @@ impl Shell {
         attempt: u32,
         event: RunEvent,
     ) -> Result<(), LoopError> {
-        let Some(run) = self.tools.get_mut(&tool_call).filter(|run| run.attempt == attempt) else {
+        let Some(run) = self
+            .tools
+            .get_mut(&tool_call)
+            .filter(|run| run.attempt == attempt)
+        else {
             return Ok(());
         };
         match event {
@@ -75,12 +98,17 @@ impl Shell {
                 self.live.touch();
             }
             RunEvent::Output(delta, _credit) => {
-                self.services.feed.cast(FeedMsg::Delta { session: self.session, delta });
+                self.services.feed.cast(FeedMsg::Delta {
+                    session: self.session,
+                    delta,
+                });
             }
             RunEvent::Ended(outcome, blobs) => {
                 self.tools.remove(&tool_call);
                 let outcome = *outcome;
-                return self.run(Task::with_blobs(Input::ToolEnded { tool_call, outcome }, blobs)).await;
+                return self
+                    .run(Task::with_blobs(Input::ToolEnded { tool_call, outcome }, blobs))
+                    .await;
             }
         }
         Ok(())
@@ -95,7 +123,8 @@ impl Shell {
             }
             Work::Tool { tool_call, attempt } => {
                 let outcome = ToolOutcome::text(ToolStatus::Error, last_words(&why));
-                self.tool_news(tool_call, attempt, RunEvent::Ended(Box::new(outcome), Vec::new())).await
+                self.tool_news(tool_call, attempt, RunEvent::Ended(Box::new(outcome), Vec::new()))
+                    .await
             }
         }
     }
@@ -104,9 +133,17 @@ impl Shell {
 fn failure(why: &Down) -> ModelFailure {
     let (class, message) = match why {
         Down::Failed(why) => (FailureClass::Internal, format!("the model call panicked: {why}")),
-        Down::Killed(why) => (FailureClass::Transient, format!("the model call was stopped: {why}")),
+        Down::Killed(why) => (
+            FailureClass::Transient,
+            format!("the model call was stopped: {why}"),
+        ),
     };
-    ModelFailure { class, message, status: None, retry_after_ms: None }
+    ModelFailure {
+        class,
+        message,
+        status: None,
+        retry_after_ms: None,
+    }
 }
 
 fn last_words(why: &Down) -> String {

@@ -23,6 +23,7 @@ mod request;
 mod rest;
 mod services;
 mod shell;
+mod spawn;
 mod timers;
 mod workers;
 
@@ -32,4 +33,5 @@ pub use load::{Folded, fresh, load};
 pub use models::Models;
 pub use services::{Services, Timing};
 pub use shell::Shell;
+pub use spawn::KidSpawner;
 pub use workers::{ModelJob, ToolJob, Workers};

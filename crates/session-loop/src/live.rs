@@ -44,17 +44,31 @@ impl Shell {
             return;
         }
         let who = self.me.get_id();
-        let _ = self.supervisor.cast(SupervisorMsg::Status { session: self.session, who, status: status.clone() });
-        self.services.feed.cast(FeedMsg::Delta { session: self.session, delta: Delta::Status(status) });
+        let _ = self.supervisor.cast(SupervisorMsg::Status {
+            session: self.session,
+            who,
+            status: status.clone(),
+        });
+        self.services.feed.cast(FeedMsg::Delta {
+            session: self.session,
+            delta: Delta::Status(status),
+        });
     }
 
     fn status(&self) -> Status {
         let now = self.services.clock.now();
         let status = self.agent.status(now);
         let waits = match status.state {
-            RunState::RunningModel => self.model.filter(|run| run.waits).map(|_| "a permit of the provider"),
+            RunState::RunningModel => self
+                .model
+                .filter(|run| run.waits)
+                .map(|_| "a permit of the provider"),
             RunState::RunningTool if self.tools.is_empty() => None,
-            RunState::RunningTool => self.tools.values().all(|run| run.waits).then_some("a permit to run tools"),
+            RunState::RunningTool => self
+                .tools
+                .values()
+                .all(|run| run.waits)
+                .then_some("a permit to run tools"),
             RunState::Queued
             | RunState::Starting
             | RunState::Waiting(_)

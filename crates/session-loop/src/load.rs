@@ -8,7 +8,6 @@ use agentd_store::{Claim, EncodedEvent, Page, Range, StoreError};
 use agentd_tools::FilesSeen;
 use agentd_transcript::Transcript;
 use agentd_turn::Agent;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Bytes of the log that are read at once.
@@ -62,7 +61,11 @@ impl Folded {
 ///
 /// # Errors
 /// [`LoopError::Refused`] when its working directory cannot be read in time.
-pub async fn fresh(services: &Services, session: SessionId, created: &SessionCreated) -> Result<Folded, LoopError> {
+pub async fn fresh(
+    services: &Services,
+    session: SessionId,
+    created: &SessionCreated,
+) -> Result<Folded, LoopError> {
     let mut folded = Folded::empty(services, session, 1);
     folded.system = system_prompt(services, created.clone(), services.clock.now()).await?;
     Ok(folded)
@@ -80,7 +83,10 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
         let page = page(services, session, at, claim.head).await?;
         let last = folded.page(&page)?;
         if last <= at {
-            return Err(LoopError::Short { found: at, head: claim.head });
+            return Err(LoopError::Short {
+                found: at,
+                head: claim.head,
+            });
         }
         at = last;
     }
@@ -92,12 +98,20 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
 }
 
 async fn claim(services: &Services, session: SessionId) -> Result<Claim, LoopError> {
-    let claim = services.store.call(services.timing.load, |done| StoreMsg::Claim { session, done }).await;
+    let claim = services
+        .store
+        .call(services.timing.load, |done| StoreMsg::Claim { session, done })
+        .await;
     answer(claim)
 }
 
 async fn page(services: &Services, session: SessionId, after: Seq, head: Seq) -> Result<Page, LoopError> {
-    let range = Range { after, upto: Some(head), max_bytes: PAGE_BYTES, ..Range::default() };
+    let range = Range {
+        after,
+        upto: Some(head),
+        max_bytes: PAGE_BYTES,
+        ..Range::default()
+    };
     let read = |done| StoreMsg::Read(Read::Load { session, range, done });
     answer(services.store.call(services.timing.load, read).await)
 }
@@ -123,11 +137,14 @@ async fn system_prompt(
         Ok(Ok(text)) => Ok(text),
         Ok(Err(_)) | Err(_) => {
             let what = "the instruction files of the working directory could not be read in time";
-            Err(LoopError::Refused(Fault::unavailable("workdir_unavailable", what)))
+            Err(LoopError::Refused(Fault::unavailable(
+                "workdir_unavailable",
+                what,
+            )))
         }
     }
 }
 
 fn build_prompt(created: &SessionCreated, at: Timestamp) -> String {
-    { let _ = (created, at); String::new() }
+    agentd_prompt::session_prompt(created, at).text
 }

@@ -149,7 +149,9 @@ impl Outbox {
                 self.full = true;
                 return Settled::Again;
             }
-            Some(Outcome::Committed { .. } | Outcome::Duplicate { .. } | Outcome::Fenced { .. }) => Lost::Fenced,
+            Some(Outcome::Committed { .. } | Outcome::Duplicate { .. } | Outcome::Fenced { .. }) => {
+                Lost::Fenced
+            }
             Some(Outcome::KeyTaken { answer, same_body }) => Lost::KeyTaken { answer, same_body },
             Some(Outcome::Failed(why)) => Lost::Refused(why),
             Some(Outcome::Unknown) | None => Lost::Unknown,
@@ -158,7 +160,11 @@ impl Outbox {
     }
 
     fn release(&mut self) -> Vec<After> {
-        let ready = self.waiting.iter().take_while(|(seq, _)| *seq <= self.durable).count();
+        let ready = self
+            .waiting
+            .iter()
+            .take_while(|(seq, _)| *seq <= self.durable)
+            .count();
         self.waiting.drain(..ready).map(|(_, after)| after).collect()
     }
 
@@ -185,8 +191,15 @@ impl Outbox {
 
     /// The last seq decided.
     fn tail(&self) -> Seq {
-        let staged = self.staged.iter().rev().find_map(|batch| batch.events.last()).map(|event| event.seq);
-        staged.or_else(|| self.in_flight.as_ref().map(Append::head)).unwrap_or(self.durable)
+        let staged = self
+            .staged
+            .iter()
+            .rev()
+            .find_map(|batch| batch.events.last())
+            .map(|event| event.seq);
+        staged
+            .or_else(|| self.in_flight.as_ref().map(Append::head))
+            .unwrap_or(self.durable)
     }
 
     /// Everything decided is durable and carried out.

@@ -27,7 +27,11 @@ struct Frame {
 
 impl Requests {
     pub(crate) fn new(system: String) -> Self {
-        Self { system, frame: None, history: EncodedHistory::new() }
+        Self {
+            system,
+            frame: None,
+            history: EncodedHistory::new(),
+        }
     }
 
     /// The body of the next request.
@@ -39,7 +43,8 @@ impl Requests {
         transcript: &Transcript,
         tools_off: bool,
     ) -> RequestBody {
-        self.history.extend(spec, transcript.generation(), transcript.messages());
+        self.history
+            .extend(spec, transcript.generation(), transcript.messages());
         let (prefix, suffix) = self.frame(&services.registry, offered, spec, tools_off);
         RequestBody::new(prefix, &self.history, suffix)
     }
@@ -58,10 +63,18 @@ impl Requests {
             return (frame.prefix.clone(), frame.suffix.clone());
         }
         let tools = definitions(registry, offered);
-        let params = Params { tools_off, max_output: None };
+        let params = Params {
+            tools_off,
+            max_output: None,
+        };
         let prefix = encode_prefix(spec, &Prompt { system: &self.system }, &tools, &params);
         let suffix = encode_suffix(spec, &tools, &params);
-        let frame = Frame { model: spec.name.clone(), tools_off, prefix, suffix };
+        let frame = Frame {
+            model: spec.name.clone(),
+            tools_off,
+            prefix,
+            suffix,
+        };
         let pieces = (frame.prefix.clone(), frame.suffix.clone());
         self.frame = Some(frame);
         pieces
@@ -76,5 +89,10 @@ fn definitions(registry: &Registry, offered: &[String]) -> Vec<ToolDef> {
         description: spec.description.to_owned(),
         schema: spec.schema.clone(),
     };
-    registry.specs().iter().filter(|spec| offered(spec.name)).map(definition).collect()
+    registry
+        .specs()
+        .iter()
+        .filter(|spec| offered(spec.name))
+        .map(definition)
+        .collect()
 }

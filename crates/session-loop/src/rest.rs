@@ -27,7 +27,12 @@ impl Shell {
             return;
         }
         match self.grace() {
-            Some(Duration::ZERO) => self.ask_to_sleep(),
+            Some(Duration::ZERO) => {
+                self.ask_to_sleep();
+                // The supervisor may not know this loop yet.
+                let again = self.services.timing.parked;
+                self.rest.alarm = Some(Alarm::set(&self.me, again, SessionMsg::Idle));
+            }
             Some(grace) => self.rest.alarm = Some(Alarm::set(&self.me, grace, SessionMsg::Idle)),
             None => {}
         }

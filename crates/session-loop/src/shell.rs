@@ -84,15 +84,25 @@ pub(crate) struct Task {
 
 impl Task {
     pub(crate) const fn of(input: Input) -> Self {
-        Self { input, blobs: Vec::new(), asker: None }
+        Self {
+            input,
+            blobs: Vec::new(),
+            asker: None,
+        }
     }
 
     pub(crate) fn with_blobs(input: Input, blobs: Vec<Blob>) -> Self {
-        Self { blobs, ..Self::of(input) }
+        Self {
+            blobs,
+            ..Self::of(input)
+        }
     }
 
     pub(crate) fn of_command(input: Input, asker: Asker, asked: Asked, key: Option<IdempotencyKey>) -> Self {
-        Self { asker: Some((asker, asked, key)), ..Self::of(input) }
+        Self {
+            asker: Some((asker, asked, key)),
+            ..Self::of(input)
+        }
     }
 }
 
@@ -163,7 +173,12 @@ impl Shell {
         let mut asker = task.asker;
         let key = match (&mut asker, &step.reply) {
             (Some((_, asked, key)), Some(Ok(reply))) => {
-                let name = self.agent.durable().settings.as_ref().map_or("", |settings| &settings.title);
+                let name = self
+                    .agent
+                    .durable()
+                    .settings
+                    .as_ref()
+                    .map_or("", |settings| &settings.title);
                 key.take().map(|mut key| {
                     asked.keep(&mut key, self.session, name, reply);
                     key
@@ -182,7 +197,11 @@ impl Shell {
                 Ok(reply) => self.reply_after(asker, reply),
             }
         }
-        Ok(step.effects.into_iter().filter_map(|effect| self.due(effect)).collect())
+        Ok(step
+            .effects
+            .into_iter()
+            .filter_map(|effect| self.due(effect))
+            .collect())
     }
 
     fn reply_after(&mut self, asker: Asker, reply: agentd_turn::Reply) {
@@ -204,7 +223,12 @@ impl Shell {
     }
 
     /// Takes events into everything that is folded from them, and into the outbox. Each is encoded once.
-    fn keep(&mut self, events: &[Event], blobs: Vec<Blob>, key: Option<IdempotencyKey>) -> Result<(), LoopError> {
+    fn keep(
+        &mut self,
+        events: &[Event],
+        blobs: Vec<Blob>,
+        key: Option<IdempotencyKey>,
+    ) -> Result<(), LoopError> {
         let mut encoded = Vec::with_capacity(events.len());
         for event in events {
             encoded.push(EncodedEvent::encode(event).map_err(LoopError::Encode)?);
@@ -212,7 +236,12 @@ impl Shell {
             self.learn(event);
         }
         let summary = self.agent.summary(self.services.clock.now());
-        self.outbox.stage(Batch { events: encoded, blobs, key, summary });
+        self.outbox.stage(Batch {
+            events: encoded,
+            blobs,
+            key,
+            summary,
+        });
         self.live.touch();
         Ok(())
     }
@@ -228,11 +257,20 @@ impl Shell {
 
     /// The session's working directory.
     pub(crate) fn workdir(&self) -> String {
-        self.agent.durable().settings.as_ref().map(|settings| settings.workdir.clone()).unwrap_or_default()
+        self.agent
+            .durable()
+            .settings
+            .as_ref()
+            .map(|settings| settings.workdir.clone())
+            .unwrap_or_default()
     }
 
     /// The tools that the session offers.
     pub(crate) fn offered(&self) -> &[String] {
-        self.agent.durable().settings.as_ref().map_or(&[], |settings| &settings.tools)
+        self.agent
+            .durable()
+            .settings
+            .as_ref()
+            .map_or(&[], |settings| &settings.tools)
     }
 }

@@ -1,0 +1,14 @@
+//! Real supervisor, real loops, real core, a real store in memory; kids, gate, tools and feed are puppets of the test.
+
+mod cancelling;
+mod crashing;
+mod draining;
+mod failing;
+mod passivating;
+mod peers;
+mod puppets;
+mod recovering;
+mod routing;
+mod stepping;
+mod storing;
+mod world;

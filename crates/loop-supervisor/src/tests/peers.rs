@@ -1,0 +1,190 @@
+//! The other actors, reduced to what a test wants of them.
+
+use agentd_actor_kit::{Done, FeedMsg, GateMsg, Read, StoreMsg, ToolMsg};
+use agentd_policy::Judgement;
+use agentd_protocol::{Scope, SessionId, Verdict, VerdictKind};
+use agentd_store::testing::CountingLog;
+use agentd_store::{Append, Outcome, Placement as _, SessionLog as _};
+use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What the store does with the next append instead of writing it.
+#[derive(Debug)]
+pub(super) enum Trick {
+    Answer(Outcome),
+    /// Writes it, and says nothing for ever.
+    Swallow,
+    /// Drops the question: it went down. Nothing is written.
+    Drop,
+    /// Writes it, and drops the question.
+    WriteAndDrop,
+}
+
+/// What the test says to its peers, and what it sees of them.
+#[derive(Debug)]
+pub(super) struct Strings {
+    pub(super) log: Arc<CountingLog>,
+    pub(super) tricks: Mutex<VecDeque<Trick>>,
+    pub(super) swallowed: Mutex<Vec<Done<Outcome>>>,
+    pub(super) commits: UnboundedSender<(SessionId, Vec<String>)>,
+    /// By tool; absent: allow. `None`: the gate says nothing (it drops the question).
+    pub(super) verdicts: Mutex<BTreeMap<String, Option<VerdictKind>>>,
+    /// The gate keeps questions about these and never answers.
+    pub(super) hanging: Mutex<Vec<Done<Judgement>>>,
+    pub(super) hang: Mutex<bool>,
+    pub(super) deciders: Mutex<u32>,
+    pub(super) cold: UnboundedSender<SessionId>,
+}
+
+/// A supervisor that lets everything happen.
+pub(super) struct Root;
+
+impl Actor for Root {
+    type Msg = ();
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<()>, (): ()) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    async fn handle_supervisor_evt(
+        &self,
+        _: ActorRef<()>,
+        _: SupervisionEvent,
+        (): &mut (),
+    ) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+}
+
+macro_rules! peer {
+    ($name:ident, $message:ty, $method:ident) => {
+        pub(super) struct $name;
+
+        impl Actor for $name {
+            type Msg = $message;
+            type State = Arc<Strings>;
+            type Arguments = Arc<Strings>;
+
+            async fn pre_start(
+                &self,
+                _: ActorRef<$message>,
+                strings: Arc<Strings>,
+            ) -> Result<Arc<Strings>, ActorProcessingErr> {
+                Ok(strings)
+            }
+
+            async fn handle(
+                &self,
+                _: ActorRef<$message>,
+                message: $message,
+                strings: &mut Arc<Strings>,
+            ) -> Result<(), ActorProcessingErr> {
+                strings.$method(message).await;
+                Ok(())
+            }
+        }
+    };
+}
+
+peer!(Store, StoreMsg, store);
+peer!(Gate, GateMsg, gate);
+peer!(Tools, ToolMsg, tools);
+peer!(Feed, FeedMsg, feed);
+
+impl Strings {
+    async fn store(&self, message: StoreMsg) {
+        match message {
+            StoreMsg::Append { append, done } => self.append(append, done).await,
+            StoreMsg::Claim { session, done } => done.answer(self.log.claim(session).await),
+            StoreMsg::Read(Read::Load { session, range, done }) => {
+                done.answer(self.log.load(session, range).await);
+            }
+            StoreMsg::Read(Read::Row { session, done }) => done.answer(self.log.row(session).await),
+            StoreMsg::Read(Read::List { filter, done }) => done.answer(self.log.list(filter).await),
+            other => panic!("no loop asks this: {other:?}"),
+        }
+    }
+
+    async fn append(&self, append: Append, done: Done<Outcome>) {
+        let trick = self.tricks.lock().unwrap().pop_front();
+        match trick {
+            Some(Trick::Answer(outcome)) => return done.answer(outcome),
+            Some(Trick::Drop) => return drop(done),
+            Some(Trick::Swallow) => {
+                self.write(append).await;
+                return self.swallowed.lock().unwrap().push(done);
+            }
+            Some(Trick::WriteAndDrop) => {
+                self.write(append).await;
+                return drop(done);
+            }
+            None => {}
+        }
+        done.answer(self.write(append).await);
+    }
+
+    async fn write(&self, append: Append) -> Outcome {
+        let (session, kinds) = (
+            append.session,
+            append.events.iter().map(|e| e.kind.to_string()).collect(),
+        );
+        let outcome = self.log.append(append).await;
+        if matches!(outcome, Outcome::Committed { .. }) {
+            let _ = self.commits.send((session, kinds));
+        }
+        outcome
+    }
+
+    async fn gate(&self, message: GateMsg) {
+        match message {
+            GateMsg::Judge { request, done } => {
+                if *self.hang.lock().unwrap() {
+                    return self.hanging.lock().unwrap().push(done);
+                }
+                let verdict = self.verdicts.lock().unwrap().get(&request.tool).copied();
+                if let Some(kind) = verdict.unwrap_or(Some(VerdictKind::Allow)) {
+                    done.answer(judgement(kind));
+                }
+            }
+            GateMsg::AddRule { done, .. } => done.answer(Ok(())),
+            other => panic!("no loop asks this: {other:?}"),
+        }
+    }
+
+    async fn tools(&self, message: ToolMsg) {
+        match message {
+            ToolMsg::Detail { prepared, done, .. } => done.answer(format!("detail of {}", prepared.name)),
+            ToolMsg::SessionEnded { session } => {
+                let _ = self.cold.send(session);
+            }
+            other => panic!("no loop asks this: {other:?}"),
+        }
+    }
+
+    async fn feed(&self, message: FeedMsg) {
+        if let FeedMsg::Deciders { done, .. } = message {
+            let deciders = *self.deciders.lock().unwrap();
+            done.answer(deciders);
+        }
+    }
+}
+
+fn judgement(kind: VerdictKind) -> Judgement {
+    let verdict = Verdict {
+        kind,
+        rule: "test".into(),
+        reason: "the test says so".into(),
+    };
+    Judgement {
+        verdict,
+        grant: Some("Bash(true)".into()),
+        scopes: vec![Scope::Once, Scope::Session],
+        title: String::new(),
+        detail: String::new(),
+        risks: Vec::new(),
+    }
+}

@@ -1,0 +1,331 @@
+//! A world of its own for each test.
+
+use super::peers::{Feed, Gate, Root, Store, Strings, Tools, Trick};
+use super::puppets::{Job, ModelPuppet, Puppets, ToolPuppet};
+use crate::{Bounds, LoopSupervisor, SupervisorArgs};
+use agentd_actor_kit::{Clock, Done, Handle, Pointer, Routed, SupervisorMsg, SupervisorStats};
+use agentd_protocol::{
+    Block, Budget, Event, EventBody, Fault, LoopLimits, PermissionMode, Principal, SandboxLevel,
+    SessionCreated, SessionId, Timestamp, ToolCallId, VerdictKind,
+};
+use agentd_provider::{ModelSpec, Registry as Models_, Script};
+use agentd_session_loop::{ModelJob, Models, Services, Timing, ToolJob, Workers};
+use agentd_store::testing::CountingLog;
+use agentd_store::{EncodedEvent, Options, Range, SessionLog as _, open};
+use agentd_turn::{Command, Config, NewInput, Reply};
+use async_trait::async_trait;
+use ractor::{Actor, ActorCell, ActorRef, SpawnErr};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::oneshot;
+
+/// Longer than anything that a test waits for; in the paused clock's time.
+const LONG: Duration = Duration::from_secs(100_000);
+
+pub(super) type Answer = oneshot::Receiver<Result<Reply, Fault>>;
+
+pub(super) struct World {
+    pub(super) strings: Arc<Strings>,
+    pub(super) puppets: Arc<Puppets>,
+    pub(super) supervisor: ActorRef<SupervisorMsg>,
+    pub(super) clock: Clock,
+    args: SupervisorArgs,
+    root: ActorRef<()>,
+    jobs: UnboundedReceiver<Job>,
+    commits: UnboundedReceiver<(SessionId, Vec<String>)>,
+    cold: UnboundedReceiver<SessionId>,
+}
+
+/// The workers are shared with the test.
+#[derive(Debug)]
+struct Shared(Arc<Puppets>);
+
+#[async_trait]
+impl Workers for Shared {
+    async fn model(&self, job: ModelJob) -> Result<ActorCell, SpawnErr> {
+        self.0.model(job).await
+    }
+
+    async fn tool(&self, job: ToolJob) -> Result<ActorCell, SpawnErr> {
+        self.0.tool(job).await
+    }
+}
+
+async fn peer<A>(name: &'static str, actor: A, strings: &Arc<Strings>) -> Handle<A::Msg>
+where
+    A: Actor<Arguments = Arc<Strings>>,
+{
+    let (actor, _) = Actor::spawn(None, actor, Arc::clone(strings)).await.unwrap();
+    Handle::fixed(name, actor)
+}
+
+impl World {
+    pub(super) async fn new() -> Self {
+        Self::with(Bounds::default()).await
+    }
+
+    pub(super) async fn with(bounds: Bounds) -> Self {
+        let log = open("memory:", Path::new("/"), Options::default()).unwrap();
+        let (commits_tx, commits) = unbounded_channel();
+        let (cold_tx, cold) = unbounded_channel();
+        let (jobs_tx, jobs) = unbounded_channel();
+        let strings = Arc::new(Strings {
+            log: Arc::new(CountingLog::new(log)),
+            tricks: Mutex::default(),
+            swallowed: Mutex::default(),
+            commits: commits_tx,
+            verdicts: Mutex::default(),
+            hanging: Mutex::default(),
+            hang: Mutex::default(),
+            deciders: Mutex::default(),
+            cold: cold_tx,
+        });
+        let puppets = Arc::new(Puppets {
+            jobs: jobs_tx,
+            panics: 0.into(),
+        });
+        let clock = Clock::virtual_from(Timestamp(1_763_629_200_000));
+        let mut registry = Models_::default();
+        registry.insert(
+            ModelSpec::scripted("scripted", Arc::new(Script::default())),
+            "for tests",
+        );
+        let client = Pointer::new("model client").handle();
+        let services = Services {
+            clock,
+            store: peer("store", Store, &strings).await,
+            feed: peer("feed", Feed, &strings).await,
+            gate: peer("gate", Gate, &strings).await,
+            tools: peer("tools", Tools, &strings).await,
+            models: Models::new(registry, BTreeMap::from([("scripted".to_owned(), client)])),
+            workers: Box::new(Shared(Arc::clone(&puppets))),
+            registry: agentd_tools::Registry::builtin(&agentd_tools::ToolLimits::default()),
+            config: Arc::new(Config::default()),
+            sandbox: SandboxLevel::None,
+            timing: Timing::default(),
+        };
+        let args = SupervisorArgs {
+            services: Arc::new(services),
+            bounds,
+        };
+        let (root, _) = Actor::spawn(None, Root, ()).await.unwrap();
+        let supervisor = LoopSupervisor::start(args.clone(), root.get_cell())
+            .await
+            .unwrap();
+        Self {
+            strings,
+            puppets,
+            supervisor,
+            clock,
+            args,
+            root,
+            jobs,
+            commits,
+            cold,
+        }
+    }
+
+    /// Kills the supervisor with all its loops, as a crash of the daemon does, and starts another on the same store.
+    pub(super) async fn crash(&mut self) {
+        self.supervisor.kill_and_wait(None).await.unwrap();
+        while self.jobs.try_recv().is_ok() {}
+        self.supervisor = LoopSupervisor::start(self.args.clone(), self.root.get_cell())
+            .await
+            .unwrap();
+    }
+
+    pub(super) fn post(&self, session: SessionId, command: Command) -> Answer {
+        let (done, answer) = Done::channel();
+        let command = Box::new(command);
+        let routed = Routed {
+            session,
+            command,
+            by: Principal::user("ana"),
+            key: None,
+            done,
+        };
+        self.supervisor.cast(SupervisorMsg::Route(routed)).unwrap();
+        answer
+    }
+
+    pub(super) async fn ask(&self, session: SessionId, command: Command) -> Result<Reply, Fault> {
+        let answer = tokio::time::timeout(LONG, self.post(session, command))
+            .await
+            .unwrap();
+        answer.unwrap_or_else(|_| Err(Fault::unavailable("gone", "no answer")))
+    }
+
+    /// A session with a first input.
+    pub(super) async fn create(&self) -> SessionId {
+        self.create_with(LoopLimits::default(), Some("do it")).await
+    }
+
+    pub(super) async fn create_with(&self, limits: LoopLimits, prompt: Option<&str>) -> SessionId {
+        let session = self.clock.stamp().session();
+        self.ask(session, creation(limits, prompt)).await.unwrap();
+        session
+    }
+
+    async fn job(&mut self) -> Job {
+        tokio::time::timeout(LONG, self.jobs.recv())
+            .await
+            .expect("no kid was started")
+            .unwrap()
+    }
+
+    /// The next kid, which must be a model call.
+    pub(super) async fn model(&mut self) -> ModelPuppet {
+        match self.job().await {
+            Job::Model(puppet) => puppet,
+            Job::Tool(puppet) => panic!("a tool was started: {puppet:?}"),
+        }
+    }
+
+    /// The next kid, which must be a tool call.
+    pub(super) async fn tool(&mut self) -> ToolPuppet {
+        match self.job().await {
+            Job::Tool(puppet) => puppet,
+            Job::Model(puppet) => panic!("a model was called: {puppet:?}"),
+        }
+    }
+
+    /// No kid was started and not yet taken.
+    pub(super) fn no_job(&mut self) -> bool {
+        self.jobs.try_recv().is_err()
+    }
+
+    /// Waits for a commit of an event of this type.
+    pub(super) async fn until(&mut self, session: SessionId, kind: &str) {
+        let wait = async {
+            while let Some((of, kinds)) = self.commits.recv().await {
+                if of == session && kinds.iter().any(|k| k == kind) {
+                    return;
+                }
+            }
+        };
+        let waited = tokio::time::timeout(LONG, wait).await;
+        assert!(
+            waited.is_ok(),
+            "no {kind}; the log has {:?}",
+            self.kinds(session).await
+        );
+    }
+
+    /// Waits until the session left memory.
+    pub(super) async fn until_cold(&mut self, session: SessionId) {
+        let wait = async { while self.cold.recv().await.is_some_and(|cold| cold != session) {} };
+        tokio::time::timeout(LONG, wait).await.expect("it stays hot");
+    }
+
+    pub(super) async fn stats(&self) -> SupervisorStats {
+        self.get(|done| SupervisorMsg::Stats { done }).await
+    }
+
+    pub(super) async fn get<T: Send + 'static>(&self, message: impl FnOnce(Done<T>) -> SupervisorMsg) -> T {
+        let (done, answer) = Done::channel();
+        self.supervisor.cast(message(done)).unwrap();
+        tokio::time::timeout(LONG, answer).await.unwrap().unwrap()
+    }
+
+    pub(super) async fn events(&self, session: SessionId) -> Vec<Event> {
+        let page = self.strings.log.load(session, Range::after(0)).await.unwrap();
+        page.events
+            .iter()
+            .map(|(_, line)| EncodedEvent::decode(line).unwrap())
+            .collect()
+    }
+
+    pub(super) async fn kinds(&self, session: SessionId) -> Vec<&'static str> {
+        self.events(session)
+            .await
+            .iter()
+            .map(|event| event.body.kind())
+            .collect()
+    }
+
+    pub(super) fn verdict(&self, tool: &str, kind: Option<VerdictKind>) {
+        self.strings
+            .verdicts
+            .lock()
+            .unwrap()
+            .insert(tool.to_owned(), kind);
+    }
+
+    pub(super) fn trick(&self, trick: Trick) {
+        self.strings.tricks.lock().unwrap().push_back(trick);
+    }
+
+    pub(super) fn panic_at_starts(&self, starts: u32) {
+        self.puppets.panics.store(starts, Ordering::SeqCst);
+    }
+}
+
+pub(super) fn creation(limits: LoopLimits, prompt: Option<&str>) -> Command {
+    let created = SessionCreated {
+        title: "t".into(),
+        project: "p".into(),
+        workdir: "/".into(),
+        model: "scripted".into(),
+        mode: PermissionMode::Default,
+        agent: None,
+        labels: BTreeMap::new(),
+        parent: None,
+        limits,
+        budget: Budget::default(),
+        tools: vec!["Read".into(), "Bash".into()],
+        system_prompt: None,
+        append_system_prompt: None,
+        rules: Vec::new(),
+    };
+    Command::Create {
+        created: Box::new(created),
+        first: prompt.map(input),
+    }
+}
+
+pub(super) fn input(text: &str) -> NewInput {
+    NewInput {
+        content: vec![Block::text(text)],
+        delivery: None,
+        key: None,
+        model: None,
+    }
+}
+
+pub(super) fn rename(title: &str) -> Command {
+    Command::Update {
+        title: Some(title.to_owned()),
+        model: None,
+        mode: None,
+        labels: None,
+        budget: None,
+    }
+}
+
+pub(super) const CANCEL: Command = Command::CancelTurn {
+    expect: None,
+    reason: None,
+};
+
+/// I3: every call that the model asked for in a finished turn has exactly one result.
+pub(super) fn assert_every_call_has_one_result(events: &[Event]) {
+    let mut results: BTreeMap<ToolCallId, u32> = BTreeMap::new();
+    for event in events {
+        match &event.body {
+            EventBody::ToolProposed(proposed) => drop(results.insert(proposed.tool_call, 0)),
+            EventBody::ToolFinished(finished) => *results.get_mut(&finished.tool_call).unwrap() += 1,
+            _ => {}
+        }
+    }
+    assert!(results.values().all(|n| *n == 1), "{results:?}");
+}
+
+/// I2: 1, 2, 3, ….
+pub(super) fn assert_gap_free(events: &[Event]) {
+    let seqs: Vec<u64> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(seqs, (1..=events.len() as u64).collect::<Vec<_>>());
+}

@@ -1,0 +1,157 @@
+use super::*;
+use agentd_protocol::{Event, EventBody, Principal, SessionPaused, Stamp, Timestamp};
+
+fn batch(seq: Seq, key: Option<&str>) -> Batch {
+    let event = Event {
+        v: 1,
+        session: SessionId::NIL,
+        seq,
+        at: Timestamp(seq),
+        by: Principal::agentd(),
+        turn: None,
+        body: EventBody::SessionPaused(SessionPaused { reason: "x".into() }),
+    };
+    let agent = agentd_turn::Agent::new(SessionId::NIL, std::sync::Arc::default());
+    let key = key.map(|key| IdempotencyKey {
+        principal: Principal::agentd(),
+        key: key.into(),
+        method: "m".into(),
+        body_hash: [0; 32],
+        answer: String::new(),
+    });
+    let events = vec![EncodedEvent::encode(&event).unwrap()];
+    Batch {
+        events,
+        blobs: Vec::new(),
+        key,
+        summary: agent.summary(Timestamp(seq)),
+    }
+}
+
+fn run(n: u64) -> Effect {
+    Effect::RunTool {
+        tool_call: Stamp::new(Timestamp(n), n).tool_call(),
+        name: "Bash".into(),
+        input: serde_json::Value::Null,
+        effect: agentd_protocol::EffectClass::Exec,
+        sandbox: agentd_protocol::SandboxLevel::None,
+    }
+}
+
+fn id(n: u64) -> AppendId {
+    Stamp::new(Timestamp(n), n).append()
+}
+
+fn seqs(append: &Append) -> Vec<Seq> {
+    append.events.iter().map(|event| event.seq).collect()
+}
+
+const fn committed(head: Seq) -> Option<Outcome> {
+    Some(Outcome::Committed { head, cursor: 0 })
+}
+
+fn ready(settled: Settled) -> Vec<Effect> {
+    let Settled::Durable(after) = settled else {
+        panic!("{settled:?}");
+    };
+    let effect = |after| match after {
+        After::Effect(effect) => effect,
+        After::Reply(..) => panic!("no reply was staged"),
+    };
+    after.into_iter().map(effect).collect()
+}
+
+#[test]
+fn what_is_decided_while_an_append_flies_goes_into_the_next_one() {
+    let mut outbox = Outbox::new(SessionId::NIL, 3, 0);
+    outbox.stage(batch(1, None));
+    let first = outbox.next(id(1)).unwrap();
+    assert_eq!((first.expected_head, first.epoch, seqs(&first)), (0, 3, vec![1]));
+    outbox.stage(batch(2, None));
+    outbox.stage(batch(3, None));
+    assert!(outbox.next(id(2)).is_none());
+    assert_eq!(outbox.unacknowledged(), 3);
+    assert!(ready(outbox.settle(committed(1))).is_empty());
+    let second = outbox.next(id(3)).unwrap();
+    assert_eq!((second.expected_head, seqs(&second)), (1, vec![2, 3]));
+}
+
+#[test]
+fn i4_an_effect_waits_for_the_commit_of_everything_before_it() {
+    let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
+    outbox.stage(batch(1, None));
+    outbox.next(id(1));
+    outbox.stage(batch(2, None));
+    assert!(outbox.after(After::Effect(run(7))).is_none());
+    assert!(ready(outbox.settle(committed(1))).is_empty());
+    outbox.next(id(2));
+    assert_eq!(ready(outbox.settle(committed(2))), [run(7)]);
+    assert!(outbox.is_empty());
+    // With nothing on the way there is nothing to wait for.
+    assert!(outbox.after(After::Effect(run(8))).is_some());
+}
+
+#[test]
+fn an_append_carries_one_key_at_most() {
+    let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
+    for (seq, key) in [(1, None), (2, Some("a")), (3, None), (4, Some("b"))] {
+        outbox.stage(batch(seq, key));
+    }
+    let first = outbox.next(id(1)).unwrap();
+    assert_eq!((seqs(&first), first.keys.len()), (vec![1, 2, 3], 1));
+    outbox.settle(committed(3));
+    let second = outbox.next(id(2)).unwrap();
+    assert_eq!((seqs(&second), second.keys.len()), (vec![4], 1));
+}
+
+#[test]
+fn a_full_store_is_asked_again_with_the_same_append() {
+    let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
+    outbox.stage(batch(1, None));
+    let first = outbox.next(id(1)).unwrap();
+    assert!(matches!(outbox.settle(Some(Outcome::Full)), Settled::Again));
+    assert!(outbox.is_full());
+    assert_eq!(outbox.again(), Some(first));
+    // The answer to the first try came late: this append is in already (I2).
+    assert!(ready(outbox.settle(Some(Outcome::Duplicate { head: 1 }))).is_empty());
+    assert!(!outbox.is_full() && outbox.is_empty());
+}
+
+#[test]
+fn i9_a_refused_append_means_that_the_loop_must_stop() {
+    for (outcome, expected) in [
+        (Some(Outcome::Fenced { epoch: 2, head: 0 }), Lost::Fenced),
+        (committed(9), Lost::Fenced),
+        (Some(Outcome::Unknown), Lost::Unknown),
+        (None, Lost::Unknown),
+        (Some(Outcome::Failed("x".into())), Lost::Refused("x".into())),
+    ] {
+        let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
+        outbox.stage(batch(1, None));
+        outbox.next(id(1));
+        match outbox.settle(outcome) {
+            Settled::Lost(lost) => assert_eq!(lost, expected),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_call_that_was_cancelled_before_its_commit_is_forgotten() {
+    let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
+    outbox.stage(batch(1, None));
+    outbox.after(After::Effect(run(7)));
+    let Effect::RunTool { tool_call, .. } = run(7) else {
+        unreachable!()
+    };
+    assert!(outbox.forget_run(tool_call));
+    assert!(!outbox.forget_run(tool_call));
+    outbox.next(id(1));
+    assert!(ready(outbox.settle(committed(1))).is_empty());
+}
+
+#[test]
+fn an_answer_to_nothing_is_ignored() {
+    let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
+    assert!(matches!(outbox.settle(committed(1)), Settled::Stale));
+}

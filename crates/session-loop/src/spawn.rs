@@ -1,0 +1,52 @@
+//! The real kids.
+
+use crate::workers::{ModelJob, ToolJob, Workers};
+use agentd_actor_kit::{Handle, StoreMsg};
+use agentd_model_client::{CallStart, ModelCall};
+use agentd_tool_executor::{ToolCall, ToolStart};
+use async_trait::async_trait;
+use ractor::{ActorCell, SpawnErr};
+
+/// Starts model calls and tool calls.
+#[derive(Debug)]
+pub struct KidSpawner {
+    /// The HTTP client of the process.
+    pub http: reqwest::Client,
+    /// Who keeps output that is too long for the log.
+    pub store: Handle<StoreMsg>,
+}
+
+#[async_trait]
+impl Workers for KidSpawner {
+    async fn model(&self, job: ModelJob) -> Result<ActorCell, SpawnErr> {
+        let supervisor = job.to.get_cell();
+        let start = CallStart {
+            to: job.to,
+            session: job.session,
+            call: job.call,
+            attempt: job.attempt,
+            spec: job.spec,
+            client: job.client,
+            http: self.http.clone(),
+            body: job.body,
+            messages: job.messages,
+        };
+        ModelCall::start(start, supervisor).await
+    }
+
+    async fn tool(&self, job: ToolJob) -> Result<ActorCell, SpawnErr> {
+        let supervisor = job.to.get_cell();
+        let start = ToolStart {
+            to: job.to,
+            session: job.session,
+            tool_call: job.tool_call,
+            attempt: job.attempt,
+            prepared: job.prepared,
+            workdir: job.workdir,
+            seen: job.seen,
+            executor: job.executor,
+            store: self.store.clone(),
+        };
+        ToolCall::start(start, supervisor).await
+    }
+}
