@@ -154,7 +154,7 @@ pub enum Outcome {
         /// The earlier command had the same method and body, so its answer is this command's answer.
         same_body: bool,
     },
-    /// Refused: no space. Nothing was written; the same append may be tried again.
+    /// Refused: no space on the disk or in the queue. Nothing was written; the same append may be tried again.
     Full,
     /// It may or may not be durable: repeat the same append, or read back.
     Unknown,

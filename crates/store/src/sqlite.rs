@@ -138,7 +138,7 @@ impl SessionLog for SqliteStore {
     async fn append(&self, append: Append) -> Outcome {
         match self.try_append(append).await {
             Ok(outcome) => outcome,
-            Err(StoreError::Full) => Outcome::Full,
+            Err(StoreError::Full | StoreError::Busy(_)) => Outcome::Full,
             Err(StoreError::Unknown) => Outcome::Unknown,
             Err(error) => Outcome::Failed(error.to_string()),
         }

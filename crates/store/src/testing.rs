@@ -8,16 +8,19 @@ use agentd_protocol::{Principal, SessionId, Timestamp};
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Wraps a backend and counts what is asked of it.
+/// Wraps a backend, counts what is asked of it, and fails as a test wishes.
 #[derive(Debug)]
 pub struct CountingLog {
     inner: Arc<dyn Backend>,
     appends: Mutex<BTreeMap<SessionId, u64>>,
     loads: Mutex<BTreeMap<SessionId, u64>>,
+    lose: AtomicU64,
+    fatal: watch::Sender<Option<String>>,
 }
 
 fn bump(counts: &Mutex<BTreeMap<SessionId, u64>>, session: SessionId) {
@@ -41,11 +44,24 @@ impl CountingLog {
     /// Counts in front of `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn Backend>) -> Self {
+        let fatal = watch::channel(None).0;
         Self {
             inner,
             appends: Mutex::default(),
             loads: Mutex::default(),
+            lose: AtomicU64::new(0),
+            fatal,
         }
+    }
+
+    /// The next `n` appends are made, but their answers are lost.
+    pub fn lose_answers(&self, n: u64) {
+        self.lose.store(n, Ordering::SeqCst);
+    }
+
+    /// From now on every append is refused, as after an I/O error.
+    pub fn break_down(&self, why: &str) {
+        self.fatal.send_replace(Some(why.to_owned()));
     }
 
     /// How many appends of a session were asked for, refused ones included.
@@ -65,7 +81,14 @@ impl CountingLog {
 impl SessionLog for CountingLog {
     async fn append(&self, append: Append) -> Outcome {
         bump(&self.appends, append.session);
-        self.inner.append(append).await
+        if let Some(why) = self.fatal.borrow().clone() {
+            return Outcome::Failed(why);
+        }
+        let outcome = self.inner.append(append).await;
+        let lost = self
+            .lose
+            .try_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        if lost.is_ok() { Outcome::Unknown } else { outcome }
     }
 
     async fn load(&self, session: SessionId, range: Range) -> Result<Page, StoreError> {
@@ -138,7 +161,7 @@ impl SessionLog for CountingLog {
     }
 
     fn fatal(&self) -> watch::Receiver<Option<String>> {
-        self.inner.fatal()
+        self.fatal.subscribe()
     }
 }
 

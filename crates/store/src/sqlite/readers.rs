@@ -45,12 +45,10 @@ impl Readers {
                 Some(reader) => reader,
                 None => schema::open_reader(&file)?,
             };
-            let moment = reader.transaction()?;
-            let answer = run(&moment)?;
-            moment.finish()?;
+            let answer = at_one_moment(&mut reader, run);
             idle.lock().unwrap_or_else(PoisonError::into_inner).push(reader);
             drop(permit);
-            Ok(answer)
+            answer
         });
         work.await
             .unwrap_or_else(|error| Err(StoreError::Refused(format!("a read failed: {error}"))))
@@ -61,4 +59,13 @@ impl Readers {
         self.permits.close();
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
+}
+
+fn at_one_moment<T>(
+    reader: &mut Connection,
+    run: impl FnOnce(&Connection) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    // Dropped, a transaction that only read is rolled back, which is as good as a commit.
+    let moment = reader.transaction()?;
+    run(&moment)
 }

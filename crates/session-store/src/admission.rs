@@ -1,0 +1,191 @@
+//! Admission to the backend: everything runs in a task of its own, so the actor never waits, and only so many at once.
+//! A task outlives the actor: what was admitted is answered even while the actor is being restarted.
+
+use agentd_actor_kit::{Done, FeedMsg, Handle, Published, Read};
+use agentd_protocol::SessionId;
+use agentd_store::{Append, Backend, Claim, EncodedEvent, Outcome, Snapshot, StoreError};
+use bytes::Bytes;
+use std::sync::Arc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How often an append whose answer was lost is repeated before the loss is passed on.
+const REPEATS: u32 = 2;
+
+/// How much may be under way at once; more is refused, not queued.
+#[derive(Debug, Clone, Copy)]
+pub struct StoreLimits {
+    /// Appends and other changes. A session has one at a time.
+    pub changes: usize,
+    /// Reads.
+    pub reads: usize,
+}
+
+impl Default for StoreLimits {
+    fn default() -> Self {
+        Self {
+            changes: 16_384,
+            reads: 4_096,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Admission {
+    backend: Arc<dyn Backend>,
+    feed: Handle<FeedMsg>,
+    changes: Arc<Semaphore>,
+    reads: Arc<Semaphore>,
+}
+
+impl Admission {
+    pub(crate) fn new(backend: Arc<dyn Backend>, feed: Handle<FeedMsg>, limits: StoreLimits) -> Self {
+        let (changes, reads) = (Semaphore::new(limits.changes), Semaphore::new(limits.reads));
+        Self {
+            backend,
+            feed,
+            changes: Arc::new(changes),
+            reads: Arc::new(reads),
+        }
+    }
+
+    pub(crate) fn append(&self, append: Append, done: Done<Outcome>) {
+        let Some(permit) = admit(&self.changes) else {
+            // The owner waits a moment and tries the same append again, as it does when the disk is full.
+            return done.answer(Outcome::Full);
+        };
+        let (backend, feed) = (Arc::clone(&self.backend), self.feed.clone());
+        tokio::spawn(async move {
+            let (session, events) = (append.session, append.events.clone());
+            let (outcome, cursor) = settle(&*backend, append).await;
+            if let Some(cursor) = cursor {
+                publish(&feed, session, events, cursor);
+            }
+            drop(permit);
+            // Announced first: an owner that goes on now cannot overtake this commit on the way to the viewers.
+            done.answer(outcome);
+        });
+    }
+
+    pub(crate) fn claim(&self, session: SessionId, done: Done<Result<Claim, StoreError>>) {
+        self.change(done, move |backend| async move { backend.claim(session).await });
+    }
+
+    pub(crate) fn put_blob(&self, bytes: Bytes, done: Done<Result<String, StoreError>>) {
+        self.change(done, move |backend| async move { backend.put_blob(bytes).await });
+    }
+
+    pub(crate) fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) {
+        let done = Done::new(move |put: Option<Result<(), StoreError>>| {
+            if let Some(Err(error)) = put {
+                tracing::debug!(%session, %error, "a snapshot was not kept; it can be rebuilt");
+            }
+        });
+        self.change(done, move |backend| async move {
+            backend.put_snapshot(session, snapshot).await
+        });
+    }
+
+    pub(crate) fn delete(&self, session: SessionId, done: Done<Result<(), StoreError>>) {
+        self.change(done, move |backend| async move {
+            if backend.delete(session).await? {
+                Ok(())
+            } else {
+                Err(StoreError::NotFound(session))
+            }
+        });
+    }
+
+    fn change<T, F>(&self, done: Done<Result<T, StoreError>>, run: impl FnOnce(Arc<dyn Backend>) -> F)
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let Some(permit) = admit(&self.changes) else {
+            return done.answer(Err(StoreError::Busy("too many changes at once")));
+        };
+        let work = run(Arc::clone(&self.backend));
+        tokio::spawn(async move {
+            let result = work.await;
+            drop(permit);
+            done.answer(result);
+        });
+    }
+
+    pub(crate) fn read(&self, read: Read) {
+        let Some(permit) = admit(&self.reads) else {
+            return refuse(read);
+        };
+        let backend = Arc::clone(&self.backend);
+        tokio::spawn(async move {
+            run(&*backend, read).await;
+            drop(permit);
+        });
+    }
+}
+
+fn admit(semaphore: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
+    Arc::clone(semaphore).try_acquire_owned().ok()
+}
+
+/// Appends; a lost answer is asked for again with the same append id, which writes nothing twice. The cursor is there
+/// when the events are now durable and nobody has announced them; 0 when only their place is not known.
+async fn settle(backend: &dyn Backend, append: Append) -> (Outcome, Option<u64>) {
+    let first = backend.append(append.clone()).await;
+    let mut outcome = first;
+    for _ in 0..REPEATS {
+        if outcome != Outcome::Unknown {
+            break;
+        }
+        outcome = match backend.append(append.clone()).await {
+            Outcome::Duplicate { head } => return (Outcome::Duplicate { head }, Some(0)),
+            // A refusal now says nothing about the first try.
+            Outcome::Failed(_) | Outcome::Full => Outcome::Unknown,
+            settled => settled,
+        };
+    }
+    let cursor = if let Outcome::Committed { cursor, .. } = &outcome {
+        Some(*cursor)
+    } else {
+        None
+    };
+    (outcome, cursor)
+}
+
+fn publish(feed: &Handle<FeedMsg>, session: SessionId, events: Vec<EncodedEvent>, cursor: u64) {
+    if !events.is_empty() {
+        feed.cast(FeedMsg::Committed(vec![Published {
+            session,
+            cursor,
+            events,
+        }]));
+    }
+}
+
+async fn run(backend: &dyn Backend, read: Read) {
+    match read {
+        Read::Load { session, range, done } => done.answer(backend.load(session, range).await),
+        Read::Row { session, done } => done.answer(backend.row(session).await),
+        Read::List { filter, done } => done.answer(backend.list(filter).await),
+        Read::Resolve { word, done } => done.answer(backend.resolve(&word).await),
+        Read::Count { done } => done.answer(backend.count().await),
+        Read::Key { principal, key, done } => done.answer(backend.key(&principal, &key).await),
+        Read::Blob { name, done } => done.answer(backend.blob(&name).await),
+        Read::Snapshot { session, done } => done.answer(backend.snapshot(session).await),
+        Read::Watch { after, limit, done } => done.answer(backend.watch(after, limit).await),
+    }
+}
+
+fn refuse(read: Read) {
+    let busy = || StoreError::Busy("too many reads at once");
+    match read {
+        Read::Load { done, .. } => done.answer(Err(busy())),
+        Read::Row { done, .. } => done.answer(Err(busy())),
+        Read::List { done, .. } => done.answer(Err(busy())),
+        Read::Resolve { done, .. } => done.answer(Err(busy())),
+        Read::Count { done } => done.answer(Err(busy())),
+        Read::Key { done, .. } => done.answer(Err(busy())),
+        Read::Blob { done, .. } => done.answer(Err(busy())),
+        Read::Snapshot { done, .. } => done.answer(Err(busy())),
+        Read::Watch { done, .. } => done.answer(Err(busy())),
+    }
+}

@@ -1,0 +1,81 @@
+//! The fleet-wide stream: commits of all sessions, brought back into the order of their cursors.
+
+use crate::follower::{Follower, Need};
+use crate::state::{FeedLimits, event_frame, first_cursor, numbered};
+use agentd_actor_kit::{Published, Viewer, ViewerId};
+use std::collections::BTreeMap;
+
+/// Commits that wait for an earlier one.
+const MAX_WAITING: usize = 4_096;
+
+/// Cursors have no gaps, but commits are announced by tasks that overtake each other. What never arrives (a lost answer,
+/// an import past the store's actor) is read from the log by whoever watches.
+#[derive(Debug)]
+pub(crate) struct Fleet {
+    /// The cursor that comes next.
+    next: u64,
+    /// Commits that came too early, by their first cursor.
+    waiting: BTreeMap<u64, Published>,
+    watchers: Vec<Follower>,
+}
+
+impl Fleet {
+    /// A stream whose last event so far has this cursor.
+    pub(crate) const fn new(cursor: u64) -> Self {
+        Self {
+            next: cursor.saturating_add(1),
+            waiting: BTreeMap::new(),
+            watchers: Vec::new(),
+        }
+    }
+
+    /// Adds a watcher; it gets what comes after the cursor that this answers with.
+    pub(crate) fn watch(&mut self, viewer: Viewer) -> u64 {
+        self.unwatch(viewer.id);
+        self.watchers.push(Follower::new(viewer));
+        self.next.saturating_sub(1)
+    }
+
+    pub(crate) fn unwatch(&mut self, id: ViewerId) {
+        self.watchers.retain(|watcher| watcher.viewer.id != id);
+    }
+
+    pub(crate) fn committed(&mut self, published: Published, limits: &FeedLimits) {
+        let first = first_cursor(&published);
+        if first < self.next {
+            return;
+        }
+        self.waiting.insert(first, published);
+        self.deliver(limits);
+        if self.waiting.len() > MAX_WAITING {
+            let upto = self.waiting.last_key_value().map_or(0, |(_, last)| last.cursor);
+            self.settle(upto, limits);
+        }
+    }
+
+    /// What has not arrived up to here will not: the watchers must read it from the log.
+    pub(crate) fn settle(&mut self, upto: u64, limits: &FeedLimits) {
+        if upto < self.next {
+            return;
+        }
+        for watcher in self.watchers.drain(..) {
+            watcher.lag();
+        }
+        self.next = upto.saturating_add(1);
+        self.waiting = self.waiting.split_off(&self.next);
+        self.deliver(limits);
+    }
+
+    fn deliver(&mut self, limits: &FeedLimits) {
+        while let Some(published) = self.waiting.remove(&self.next) {
+            self.next = published.cursor.saturating_add(1);
+            for (cursor, event) in numbered(&published) {
+                let session = published.session;
+                self.watchers.retain_mut(|watcher| {
+                    let (frame, size) = event_frame(session, cursor, event);
+                    watcher.offer(frame, size, Need::Must, limits.viewer_bytes)
+                });
+            }
+        }
+    }
+}

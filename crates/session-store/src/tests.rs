@@ -1,0 +1,5 @@
+//! The two actors on real ractor, with tokio's paused clock.
+
+mod feed;
+mod kit;
+mod store;
