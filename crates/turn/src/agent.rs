@@ -88,7 +88,8 @@ impl Agent {
         if volatile.live.is_some() || watches || !volatile.counting.is_empty() {
             return false;
         }
-        if !volatile.pending.is_empty() || !volatile.running.is_empty() {
+        let runs = self.durable.open_calls().any(crate::OpenCall::is_running);
+        if !volatile.pending.is_empty() || runs {
             return false;
         }
         let held = volatile.draining || self.durable.paused.is_some();

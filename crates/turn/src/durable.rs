@@ -64,7 +64,6 @@ pub struct Mark {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// How it is listed.
-    #[serde(flatten)]
     pub queued: QueuedInput,
     /// The model for the turn it starts.
     pub model: Option<String>,

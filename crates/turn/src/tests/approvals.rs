@@ -1,0 +1,216 @@
+//! Approvals: first valid answer wins, scopes, expiry, nobody there.
+
+use super::world::*;
+use crate::*;
+use agentd_protocol::*;
+
+fn asking(limits: LoopLimits) -> World {
+    let mut world = World::running(limits);
+    world.call(&["Bash"]);
+    world.judge(VerdictKind::Ask);
+    world
+}
+
+#[test]
+fn an_asked_call_shows_what_will_happen_and_waits() {
+    let mut world = asking(LoopLimits::default());
+    assert_eq!(
+        world.kinds(),
+        [
+            "model.finished",
+            "tool.proposed",
+            "verdict.given",
+            "approval.asked"
+        ]
+    );
+    let open = world.summary().open_approvals.remove(0);
+    assert_eq!(
+        (
+            open.kind,
+            open.tool.as_deref(),
+            open.title.as_str(),
+            open.detail.as_str(),
+            open.expires_at
+        ),
+        (ApprovalKind::Tool, Some("Bash"), "Bash: it", "all of it", None)
+    );
+    assert!(world.agent.at_rest() && world.timers.is_empty());
+    assert_eq!(
+        (world.summary().wake_at, world.summary().resumable),
+        (None, false)
+    );
+    world.decide(Decision::Allow, Scope::Once).unwrap();
+    assert_eq!(world.step.events[0].by, ana());
+    assert_eq!(world.agent.running_tools(), 1);
+}
+
+#[test]
+fn the_first_valid_answer_wins_and_the_second_is_told() {
+    let mut world = asking(LoopLimits::default());
+    let approval = world.approval();
+    let decide = |decision, scope| Command::Decide {
+        approval,
+        decision,
+        scope,
+        answer: None,
+        message: None,
+    };
+    for decision in [Decision::Answer, Decision::Expired, Decision::Withdrawn] {
+        assert_eq!(
+            world.command(decide(decision, Scope::Once)).unwrap_err().class,
+            FaultClass::Invalid
+        );
+    }
+    world.command(decide(Decision::Allow, Scope::Once)).unwrap();
+    let late = world.command(decide(Decision::Deny, Scope::Once)).unwrap_err();
+    assert_eq!(
+        (late.class, late.code.as_str()),
+        (FaultClass::Conflict, "approval_decided")
+    );
+    let other = Command::Decide {
+        approval: ApprovalId::NIL,
+        decision: Decision::Allow,
+        scope: Scope::Once,
+        answer: None,
+        message: None,
+    };
+    assert_eq!(world.command(other).unwrap_err().class, FaultClass::NotFound);
+    assert_eq!(world.agent.running_tools(), 1);
+}
+
+#[test]
+fn the_model_reads_the_words_of_the_person_who_denied() {
+    let mut world = asking(LoopLimits::default());
+    let approval = world.approval();
+    let message = Some("use the other directory".to_owned());
+    world
+        .command(Command::Decide {
+            approval,
+            decision: Decision::Deny,
+            scope: Scope::Always,
+            answer: None,
+            message,
+        })
+        .unwrap();
+    assert_eq!(
+        world.kinds(),
+        ["approval.decided", "tool.finished", "model.started"]
+    );
+    let (status, text) = world.results().remove(0);
+    assert_eq!(status, ToolStatus::Denied);
+    assert!(text.contains("use the other directory"), "{text}");
+    assert!(
+        world.rules.is_empty() && world.agent.durable().grants.is_empty(),
+        "a denial grants nothing"
+    );
+}
+
+#[test]
+fn scopes_reach_this_call_this_session_or_the_fleet() {
+    for (scope, grants, rules) in [
+        (Scope::Once, vec![], vec![]),
+        (Scope::Session, vec!["Bash(it)"], vec![]),
+        (Scope::Always, vec!["Bash(it)"], vec!["allow Bash(it)"]),
+    ] {
+        let mut world = asking(LoopLimits::default());
+        world.decide(Decision::Allow, scope).unwrap();
+        assert_eq!(world.agent.durable().grants, grants);
+        assert_eq!(world.rules, rules);
+        world.end_tool(ok());
+        world.call(&["Bash"]);
+        let judged = world.step.effects.iter().find_map(|effect| match effect {
+            Effect::Judge { grants, .. } => Some(grants.clone()),
+            _ => None,
+        });
+        assert_eq!(judged.unwrap(), grants);
+    }
+}
+
+#[test]
+fn a_scope_that_is_not_offered_is_refused() {
+    let mut world = World::running(LoopLimits::default());
+    world.call(&["Bash"]);
+    let (tool_call, name) = world.judging.remove(0);
+    let verdict = Verdict {
+        kind: VerdictKind::Ask,
+        rule: "r".into(),
+        reason: "r".into(),
+    };
+    let plan = CallPlan {
+        scopes: vec![Scope::Once],
+        grant: None,
+        ..world.plan(&name)
+    };
+    world.input(Input::Judged {
+        tool_call,
+        judged: Judged::Verdict { verdict, plan },
+    });
+    for scope in [Scope::Session, Scope::Always] {
+        assert_eq!(
+            world.decide(Decision::Allow, scope).unwrap_err().code,
+            "scope_not_offered"
+        );
+    }
+    world.decide(Decision::Allow, Scope::Once).unwrap();
+}
+
+#[test]
+fn i7_an_approval_that_expires_is_a_denial() {
+    let mut world = asking(LoopLimits {
+        ask_timeout_ms: Some(60_000),
+        ..LoopLimits::default()
+    });
+    let approval = world.approval();
+    assert_eq!(world.summary().wake_at, Some(Timestamp(world.now + 60_000)));
+    world.fire(TimerKey::Expiry(approval));
+    assert_eq!(
+        world.kinds(),
+        ["approval.decided", "tool.finished", "model.started"]
+    );
+    assert_eq!(world.statuses(), [ToolStatus::Denied]);
+}
+
+#[test]
+fn i7_with_nobody_attached_who_may_decide_a_call_is_denied() {
+    let mut world = asking(LoopLimits {
+        unattended_ms: Some(0),
+        ..LoopLimits::default()
+    });
+    let approval = world.approval();
+    assert!(!world.agent.at_rest(), "somebody must look who is there");
+    world.fire(TimerKey::Unattended(approval));
+    assert_eq!(world.step.effects, [Effect::CountDeciders { approval }]);
+    world.input(Input::Deciders { approval, count: 1 });
+    assert_eq!(
+        world.timers[&TimerKey::Unattended(approval)].1 - world.now,
+        5_000,
+        "somebody is there: look again"
+    );
+    world.fire(TimerKey::Unattended(approval));
+    world.input(Input::Deciders { approval, count: 0 });
+    assert_eq!(
+        world.kinds(),
+        ["approval.decided", "tool.finished", "model.started"]
+    );
+    assert!(
+        world.results()[0].1.contains("nobody is attached"),
+        "{:?}",
+        world.results()
+    );
+    world.input(Input::Deciders { approval, count: 0 });
+    assert_eq!(world.step, Step::default());
+}
+
+#[test]
+fn a_count_that_comes_after_the_answer_changes_nothing() {
+    let mut world = asking(LoopLimits {
+        unattended_ms: Some(0),
+        ..LoopLimits::default()
+    });
+    let approval = world.approval();
+    world.fire(TimerKey::Unattended(approval));
+    world.decide(Decision::Allow, Scope::Once).unwrap();
+    world.input(Input::Deciders { approval, count: 0 });
+    assert_eq!(world.step, Step::default());
+    assert_eq!(world.running.len(), 1);
+}

@@ -1,0 +1,179 @@
+//! Guards: announced actions, circles, failing steps, stutter; and what must not trip them.
+
+use super::world::*;
+use crate::*;
+use agentd_protocol::*;
+use serde_json::json;
+
+fn failing() -> ToolOutcome {
+    ToolOutcome::text(ToolStatus::Error, "no such file")
+}
+
+#[test]
+fn an_announced_action_is_nudged_twice_and_then_the_turn_is_over() {
+    let mut world = World::running(LoopLimits::default());
+    world.say("Let me check the log.");
+    assert_eq!(
+        world.kinds(),
+        ["model.finished", "note.injected", "model.started"]
+    );
+    world.say("好的，让我先查看文件。");
+    world.say("Now I do it:");
+    assert_eq!(world.reason(), EndReason::Completed);
+    let notes = world.notes();
+    assert_eq!(notes.len(), 2);
+    assert!(notes.iter().all(|(kind, _)| *kind == NoteKind::IntentNudge));
+    assert!(
+        notes[0].1.is_ascii() && !notes[1].1.is_ascii(),
+        "in the conversation's language"
+    );
+}
+
+#[test]
+fn a_tool_call_resets_the_nudges() {
+    let mut world = World::running(LoopLimits {
+        intent_retries: 1,
+        ..LoopLimits::default()
+    });
+    world.say("Let me check...");
+    world.tool_step("Read", json!({}), ok());
+    world.say("Let me look...");
+    assert_eq!(
+        world.kinds(),
+        ["model.finished", "note.injected", "model.started"]
+    );
+    world.say("Let me look...");
+    assert_eq!(world.reason(), EndReason::Completed);
+}
+
+#[test]
+fn a_plain_answer_and_a_switched_off_guard_do_not_nudge() {
+    for (retries, text) in [(2, "All tests pass."), (2, ""), (0, "Let me check:")] {
+        let mut world = World::running(LoopLimits {
+            intent_retries: retries,
+            ..LoopLimits::default()
+        });
+        world.say(text);
+        assert_eq!((world.reason(), world.notes()), (EndReason::Completed, vec![]));
+    }
+}
+
+#[test]
+fn nobody_is_asked_for_more_steps_only_to_nudge() {
+    let mut world = World::running(LoopLimits {
+        max_turns: 1,
+        ..LoopLimits::default()
+    });
+    world.say("Let me check:");
+    assert_eq!(world.reason(), EndReason::Completed);
+}
+
+#[test]
+fn the_same_call_three_times_earns_a_note_and_once_more_ends_the_turn() {
+    let mut world = World::running(LoopLimits::default());
+    for _ in 0..2 {
+        world.tool_step("Bash", json!({"a": 1, "b": 2}), ok());
+    }
+    assert_eq!(world.notes(), []);
+    world.tool_step("Bash", json!({"b": 2, "a": 1}), ok());
+    assert_eq!(world.kinds(), ["tool.finished", "note.injected", "model.started"]);
+    assert_eq!(world.notes()[0].0, NoteKind::Guard);
+    world.answer(
+        vec![tool_use("Bash", json!({"a": 1, "b": 2}))],
+        StopReason::ToolUse,
+    );
+    assert_eq!(
+        world.kinds(),
+        [
+            "model.finished",
+            "tool.proposed",
+            "tool.finished",
+            "turn.finished"
+        ]
+    );
+    assert_eq!(
+        (world.reason(), world.state()),
+        (EndReason::LoopDetected, RunState::Failed)
+    );
+    assert!(world.judging.is_empty(), "the fourth is not even judged");
+    world.check_log();
+}
+
+#[test]
+fn another_call_after_the_note_makes_all_well() {
+    let mut world = World::running(LoopLimits::default());
+    for _ in 0..3 {
+        world.tool_step("Bash", json!({}), ok());
+    }
+    world.tool_step("Read", json!({}), ok());
+    world.tool_step("Bash", json!({}), ok());
+    world.say("Done.");
+    assert_eq!((world.reason(), world.notes().len()), (EndReason::Completed, 1));
+}
+
+#[test]
+fn three_steps_in_which_every_call_failed_earn_a_note() {
+    let mut world = World::running(LoopLimits::default());
+    for n in 0..3 {
+        assert_eq!(world.notes(), []);
+        world.tool_step("Read", json!({"n": n}), failing());
+    }
+    assert_eq!(world.notes().len(), 1);
+    for n in 0..2 {
+        world.tool_step("Read", json!({"m": n}), failing());
+    }
+    assert_eq!(world.notes().len(), 1, "it counts anew");
+    world.tool_step("Read", json!({"m": 3}), failing());
+    assert_eq!(world.notes().len(), 2);
+}
+
+#[test]
+fn one_success_among_failures_resets_the_count() {
+    let mut world = World::running(LoopLimits::default());
+    for n in 0..2 {
+        world.tool_step("Read", json!({"n": n}), failing());
+    }
+    world.call(&["Read", "Read"]);
+    world.judge_all(VerdictKind::Allow);
+    world.end_tool(failing());
+    world.end_tool(ok());
+    for n in 0..2 {
+        world.tool_step("Read", json!({"m": n}), failing());
+    }
+    assert_eq!(world.notes(), []);
+}
+
+#[test]
+fn a_stuttering_stream_is_killed_tried_once_more_and_then_a_loop() {
+    let mut world = World::running(LoopLimits::default());
+    world.text(&"the ".repeat(90));
+    assert_eq!(world.step, Step::default());
+    world.text(&"the ".repeat(20));
+    assert_eq!(world.kinds(), ["model.failed"]);
+    assert!(world.models.is_empty(), "the kid was killed");
+    world.fire(TimerKey::Backoff);
+    world.say(&"ab".repeat(300));
+    assert_eq!(world.kinds(), ["model.failed", "turn.finished"]);
+    assert_eq!(
+        (world.reason(), world.state()),
+        (EndReason::LoopDetected, RunState::Failed)
+    );
+}
+
+#[test]
+fn long_json_code_and_tables_do_not_stutter_and_the_guard_can_be_off() {
+    let mut world = World::running(LoopLimits::default());
+    for text in ["[{", "]}", "|---|---|\n", "    ", "},\n  {\n", "0, ", "====\n"] {
+        world.text(&text.repeat(400));
+        assert_eq!(world.step, Step::default(), "{text:?}");
+    }
+    world.say("Done.");
+    assert_eq!(world.reason(), EndReason::Completed);
+    let mut world = World::running(LoopLimits {
+        stutter_guard: false,
+        ..LoopLimits::default()
+    });
+    world.text(&"the ".repeat(900));
+    world.say(&"the ".repeat(900));
+    assert_eq!(world.reason(), EndReason::Completed);
+}

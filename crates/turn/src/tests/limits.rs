@@ -1,0 +1,332 @@
+//! Step caps, budgets, presets.
+
+use super::world::*;
+use crate::*;
+use agentd_protocol::*;
+use serde_json::json;
+
+/// Tool steps until the turn does something else than the next one.
+fn take_steps(world: &mut World, most: usize) -> usize {
+    for taken in 0..most {
+        if world.models.is_empty() {
+            return taken;
+        }
+        world.tool_step("Read", json!({"at": world.now}), ok());
+    }
+    most
+}
+
+fn budget(budget: Budget) -> World {
+    let mut world = World::with(SessionCreated {
+        budget,
+        ..created(LoopLimits::default())
+    });
+    world.send("do it");
+    world
+}
+
+#[test]
+fn max_turns_0_is_chat_disabled_and_the_input_stays() {
+    let mut world = World::idle(LoopLimits {
+        max_turns: 0,
+        ..LoopLimits::default()
+    });
+    let input = world.send("hello");
+    assert_eq!(world.kinds(), ["input.accepted", "turn.started", "turn.finished"]);
+    assert_eq!(world.reason(), EndReason::ChatDisabled);
+    assert_eq!(
+        world
+            .summary()
+            .queue
+            .iter()
+            .map(|queued| queued.input)
+            .collect::<Vec<_>>(),
+        [input]
+    );
+    assert!(world.agent.at_rest());
+    assert!(!world.summary().resumable);
+}
+
+#[test]
+fn at_the_cap_a_person_is_asked_and_going_on_gives_as_many_steps_again() {
+    let mut world = World::running(LoopLimits {
+        max_turns: 3,
+        ..LoopLimits::default()
+    });
+    assert_eq!(take_steps(&mut world, 99), 3);
+    assert_eq!(
+        world.kinds(),
+        ["tool.finished", "limit.reached", "approval.asked"]
+    );
+    assert_eq!(world.state(), RunState::Waiting(WaitReason::Limit));
+    assert!(world.agent.at_rest());
+    let approval = world.approval();
+    let answer = |answer: &str| Command::Decide {
+        approval,
+        decision: Decision::Answer,
+        scope: Scope::Once,
+        answer: Some(answer.into()),
+        message: None,
+    };
+    assert_eq!(
+        world.command(answer("maybe")).unwrap_err().class,
+        FaultClass::Invalid
+    );
+    world.command(answer("continue")).unwrap();
+    assert_eq!(world.kinds(), ["approval.decided", "model.started"]);
+    let EventBody::ModelStarted(started) = &world.step.events[1].body else {
+        panic!()
+    };
+    assert_eq!((started.step, started.max_steps), (4, 6));
+    assert_eq!(take_steps(&mut world, 99), 3);
+    let approval = world.approval();
+    let stop = Command::Decide {
+        approval,
+        decision: Decision::Answer,
+        scope: Scope::Once,
+        answer: Some("stop".into()),
+        message: None,
+    };
+    world.command(stop).unwrap();
+    assert_eq!(world.kinds(), ["approval.decided", "turn.finished"]);
+    assert_eq!((world.reason(), world.ended().steps), (EndReason::MaxTurns, 6));
+}
+
+#[test]
+fn a_limit_that_nobody_answers_in_time_stops_the_turn() {
+    let limits = LoopLimits {
+        max_turns: 1,
+        ask_timeout_ms: Some(5_000),
+        ..LoopLimits::default()
+    };
+    let mut world = World::running(limits);
+    take_steps(&mut world, 9);
+    let approval = world.approval();
+    assert_eq!(world.summary().wake_at, Some(Timestamp(world.now + 5_000)));
+    world.fire(TimerKey::Expiry(approval));
+    assert_eq!(world.reason(), EndReason::MaxTurns);
+    world.check_log();
+}
+
+#[test]
+fn headless_sessions_are_never_asked_about_limits() {
+    let mut world = World::running(LoopLimits {
+        max_turns: 2,
+        headless: true,
+        ..LoopLimits::default()
+    });
+    assert_eq!(take_steps(&mut world, 99), 2);
+    assert_eq!(world.kinds(), ["tool.finished", "limit.reached", "turn.finished"]);
+    assert_eq!(world.reason(), EndReason::MaxTurns);
+}
+
+#[test]
+fn a_summary_at_the_cap_is_one_more_call_without_tools() {
+    let limits = LoopLimits {
+        max_turns: 2,
+        on_limit: OnLimit::Summarize,
+        ..LoopLimits::default()
+    };
+    let mut world = World::running(limits);
+    take_steps(&mut world, 2);
+    assert_eq!(
+        world.kinds(),
+        ["tool.finished", "limit.reached", "note.injected", "model.started"]
+    );
+    assert!(matches!(
+        world.step.effects.last(),
+        Some(Effect::StartModel { tools_off: true, .. })
+    ));
+    world.fail(FailureClass::Transient);
+    world.fire(TimerKey::Backoff);
+    assert!(
+        world
+            .step
+            .effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::StartModel { tools_off: true, .. }))
+    );
+    world.answer(
+        vec![Block::text("Half is done."), tool_use("Bash", json!({}))],
+        StopReason::ToolUse,
+    );
+    assert_eq!(
+        world.kinds(),
+        [
+            "model.finished",
+            "tool.proposed",
+            "tool.finished",
+            "turn.finished"
+        ]
+    );
+    assert_eq!(
+        (world.reason(), world.ended().text.as_str()),
+        (EndReason::MaxTurns, "Half is done.")
+    );
+    world.check_log();
+}
+
+#[test]
+fn budgets_warn_once_near_the_end_and_then_stop_hard() {
+    for (limit, of) in [
+        (
+            LimitKind::Tokens,
+            Budget {
+                tokens: 1_000,
+                ..Budget::default()
+            },
+        ),
+        (
+            LimitKind::Cost,
+            Budget {
+                usd: 2.5,
+                ..Budget::default()
+            },
+        ),
+        (
+            LimitKind::Steps,
+            Budget {
+                steps: 10,
+                ..Budget::default()
+            },
+        ),
+    ] {
+        let mut world = budget(of);
+        assert_eq!(take_steps(&mut world, 99), 10, "{limit:?}");
+        assert_eq!(
+            world.limits_reached(),
+            [(limit, "warn".to_owned()), (limit, "stop".to_owned())]
+        );
+        assert_eq!(
+            world.notes().iter().map(|(kind, _)| *kind).collect::<Vec<_>>(),
+            [NoteKind::LimitNotice]
+        );
+        assert_eq!(
+            (world.reason(), world.state()),
+            (EndReason::Budget, RunState::Failed)
+        );
+        world.send("more");
+        assert_eq!(world.reason(), EndReason::Budget, "the budget is the session's");
+        let budget = Some(Budget::default());
+        world
+            .command(Command::Update {
+                title: None,
+                model: None,
+                mode: None,
+                labels: None,
+                budget,
+            })
+            .unwrap();
+        world.send("and now?");
+        assert_eq!(
+            world.joined().last().map(Vec::len),
+            Some(2),
+            "what could not join before joins now"
+        );
+    }
+}
+
+#[test]
+fn the_time_budget_counts_work_and_not_the_waiting_for_people() {
+    let mut world = budget(Budget {
+        time_ms: 60_000,
+        ..Budget::default()
+    });
+    world.call(&["Bash"]);
+    world.judge(VerdictKind::Ask);
+    world.now += 10_000_000;
+    world.decide(Decision::Allow, Scope::Once).unwrap();
+    let before = world.agent.durable().totals.time_ms;
+    assert!(before < 100, "{before}");
+    world.now += 40_000;
+    world.end_tool(ok());
+    assert_eq!(world.limits_reached(), []);
+    world.now += 30_000;
+    world.tool_step("Read", json!({}), ok());
+    assert_eq!(world.limits_reached(), [(LimitKind::Time, "stop".to_owned())]);
+    assert_eq!(world.reason(), EndReason::Budget);
+}
+
+#[test]
+fn pauses_and_the_time_between_two_incarnations_are_not_work() {
+    let mut world = World::running(LoopLimits::default());
+    world.now += 500;
+    world.fail_with(FailureClass::Overloaded, Some(20_000));
+    let worked = world.agent.durable().totals.time_ms;
+    world.crash();
+    world.now += 9_000_000;
+    world.input(Input::Recover);
+    assert_eq!(
+        world.agent.durable().totals.time_ms,
+        worked + 20_000,
+        "a back-off ends when it is over"
+    );
+    world.crash();
+    world.now += 9_000_000;
+    world.input(Input::Recover);
+    assert_eq!(world.agent.durable().totals.time_ms, worked + 20_000);
+    world.say("Done.");
+    world.now += 9_000_000;
+    world.send("more");
+    assert_eq!(world.agent.durable().totals.time_ms, worked + 20_010);
+}
+
+#[test]
+fn presets_default_and_clawd_ask_after_100_steps() {
+    let mut world = World::running(LoopLimits {
+        repeated_calls: 0,
+        ..LoopLimits::default()
+    });
+    assert_eq!(take_steps(&mut world, 999), 100);
+    assert_eq!(world.state(), RunState::Waiting(WaitReason::Limit));
+    let mut world = World::running(LoopLimits {
+        max_turns: 500,
+        ..LoopLimits::default()
+    });
+    assert_eq!(take_steps(&mut world, 999), 100, "the hard cap wins");
+}
+
+#[test]
+fn preset_openclaw_stops_after_30_steps() {
+    let limits = LoopLimits {
+        max_turns: 30,
+        on_limit: OnLimit::Stop,
+        intent_retries: 0,
+        ..LoopLimits::default()
+    };
+    let mut world = World::running(limits);
+    assert_eq!(take_steps(&mut world, 999), 30);
+    assert_eq!(world.reason(), EndReason::MaxTurns);
+}
+
+#[test]
+fn preset_etcode_has_no_cap_and_a_denial_stops_it() {
+    let limits = LoopLimits {
+        turn_cap: u32::MAX,
+        on_limit: OnLimit::Stop,
+        on_deny: OnDeny::Stop,
+        intent_retries: 0,
+        ..LoopLimits::default()
+    };
+    let mut world = World::running(limits);
+    assert_eq!(take_steps(&mut world, 300), 300);
+    world.call(&["Bash"]);
+    world.judge(VerdictKind::Deny);
+    assert_eq!(world.reason(), EndReason::Denied);
+}
+
+#[test]
+fn preset_react_stops_after_20_steps_and_watches_for_stutter() {
+    let limits = LoopLimits {
+        max_turns: 20,
+        on_limit: OnLimit::Stop,
+        intent_retries: 0,
+        ..LoopLimits::default()
+    };
+    let mut world = World::running(limits.clone());
+    assert_eq!(take_steps(&mut world, 999), 20);
+    assert_eq!(world.reason(), EndReason::MaxTurns);
+    let mut world = World::running(limits);
+    world.text(&"again ".repeat(100));
+    assert_eq!(world.kinds(), ["model.failed"]);
+}

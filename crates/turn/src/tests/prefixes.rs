@@ -1,0 +1,169 @@
+//! Random lives: folding equals living after every step, and from every prefix of the log the session goes on.
+
+use super::world::*;
+use crate::*;
+use agentd_protocol::*;
+use proptest::prelude::*;
+use serde_json::json;
+
+fn limits() -> impl Strategy<Value = LoopLimits> {
+    (-1..5_i32, 0..3_u8, any::<[bool; 5]>(), 1..4_u32).prop_map(|(max_turns, on_limit, flags, parallel)| {
+        let [stop, headless, timeout, unattended, stutter] = flags;
+        LoopLimits {
+            max_turns,
+            on_limit: [OnLimit::Ask, OnLimit::Stop, OnLimit::Summarize][usize::from(on_limit)],
+            on_deny: if stop { OnDeny::Stop } else { OnDeny::Continue },
+            headless,
+            ask_timeout_ms: timeout.then_some(70_000),
+            unattended_ms: unattended.then_some(0),
+            stutter_guard: stutter,
+            max_parallel_tools: parallel,
+            ..LoopLimits::default()
+        }
+    })
+}
+
+/// One thing happens, chosen by a number; what is not possible now does nothing.
+fn happen(world: &mut World, dice: u32) {
+    let pick = (dice / 32) as usize;
+    match dice % 32 {
+        0..=5 => model(world, pick),
+        6..=10 if !world.judging.is_empty() => {
+            let kinds = [
+                VerdictKind::Allow,
+                VerdictKind::Allow,
+                VerdictKind::Ask,
+                VerdictKind::Deny,
+            ];
+            match pick % 5 {
+                4 => world.refuse(),
+                other => world.judge(kinds[other]),
+            };
+        }
+        11..=14 if !world.running.is_empty() => {
+            let status = [ToolStatus::Ok, ToolStatus::Error, ToolStatus::Timeout][pick % 3];
+            world.end_tool(ToolOutcome::text(status, "it ended"));
+        }
+        15..=17 if !world.timers.is_empty() => {
+            let key = *world.timers.keys().nth(pick % world.timers.len()).unwrap();
+            world.fire(key);
+        }
+        18 => {
+            if let Some(approval) = world.counting.pop() {
+                world.input(Input::Deciders {
+                    approval,
+                    count: u32::from(pick % 2 == 1),
+                });
+            }
+        }
+        19..=22 => send(world, pick),
+        23..=25 if !world.agent.durable().approvals.is_empty() => {
+            let scope = [Scope::Once, Scope::Session, Scope::Always][pick % 3];
+            let _ = world.decide([Decision::Allow, Decision::Deny][pick % 2], scope);
+        }
+        26 => drop(world.cancel()),
+        27 => drop(world.command(Command::Pause { reason: "x".into() })),
+        28 | 29 => drop(world.command(Command::Resume { reason: "x".into() })),
+        30 => {
+            world.restart();
+        }
+        31 => {
+            if pick.is_multiple_of(8) {
+                drop(world.command(Command::Close {
+                    reason: "x".into(),
+                    force: true,
+                }));
+            } else {
+                world.input(Input::Drain);
+                world.restart();
+            }
+        }
+        _ => {}
+    }
+}
+
+fn send(world: &mut World, pick: usize) {
+    if let Some(waiting) = world.agent.durable().inbox.first().filter(|_| pick % 5 == 4) {
+        let input = waiting.queued.input;
+        return drop(world.command(Command::CancelInput(input)));
+    }
+    let deliveries = [
+        None,
+        Some(Delivery::Steer),
+        Some(Delivery::Queue),
+        Some(Delivery::Interrupt),
+    ];
+    drop(world.deliver("words", deliveries[pick % 4]));
+}
+
+fn model(world: &mut World, pick: usize) {
+    if world.models.is_empty() {
+        return;
+    }
+    let stops = [
+        StopReason::EndTurn,
+        StopReason::PauseTurn,
+        StopReason::MaxTokens,
+        StopReason::Other,
+    ];
+    let names = ["Read", "Bash", "Grep", "Write"];
+    let call = |n: usize| tool_use(names[(pick + n) % 4], json!({"n": pick % 3}));
+    match pick % 9 {
+        0 => {
+            world.text("half of it");
+        }
+        1 => {
+            world.text(&"the ".repeat(101));
+        }
+        2 => {
+            let classes = [
+                FailureClass::Transient,
+                FailureClass::Auth,
+                FailureClass::Internal,
+            ];
+            world.fail(classes[(pick / 9) % 3]);
+        }
+        3 => {
+            world.answer(vec![Block::text("Let me check:")], StopReason::EndTurn);
+        }
+        4 => {
+            world.answer(vec![Block::text("Here."), call(0)], stops[(pick / 9) % 4]);
+        }
+        n @ 5..=7 => {
+            world.answer((4..n).map(call).collect(), StopReason::ToolUse);
+        }
+        _ => {
+            world.say("Done.");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn i3_folding_equals_living_and_every_prefix_goes_on(
+        limits in limits(),
+        steps in 0..3_u64,
+        idempotent: bool,
+        dice in prop::collection::vec(0..32_u32 * 360, 1..90),
+    ) {
+        let budget = Budget { steps: steps * 7, ..Budget::default() };
+        let mut world = World::with(SessionCreated { budget, ..created(limits) });
+        world.idempotent = idempotent;
+        world.send("begin");
+        for dice in dice {
+            happen(&mut world, dice);
+        }
+        for events in 1..=world.log.len() {
+            let mut again = world.clone();
+            again.crash_at(events);
+            again.input(Input::Recover);
+            again.command(Command::Resume { reason: "go on".into() }).ok();
+            again.calm();
+            prop_assert!(again.agent.durable().turn.is_none());
+            prop_assert!(again.agent.at_rest());
+            again.check_log();
+        }
+    }
+}

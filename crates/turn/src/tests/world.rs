@@ -1,0 +1,570 @@
+//! Everything around an agent: its log, its kids, its gate, its timers. Checks the invariants at every step.
+
+use crate::*;
+use agentd_protocol::*;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// A world with one agent in it.
+#[derive(Clone)]
+pub(super) struct World {
+    pub(super) agent: Agent,
+    shadow: Agent,
+    pub(super) log: Vec<Event>,
+    pub(super) now: u64,
+    entropy: u64,
+    /// Attempts whose kids run.
+    pub(super) models: Vec<(CallId, u32)>,
+    /// Calls at the gate.
+    pub(super) judging: Vec<(ToolCallId, String)>,
+    /// Calls whose kids run.
+    pub(super) running: Vec<ToolCallId>,
+    /// Set timers: generation and when they fire.
+    pub(super) timers: BTreeMap<TimerKey, (u64, u64)>,
+    pub(super) counting: Vec<ApprovalId>,
+    pub(super) rules: Vec<String>,
+    /// Runs of each call since its last `tool.started`.
+    runs: BTreeMap<ToolCallId, u32>,
+    pub(super) idempotent: bool,
+    pub(super) models_work: bool,
+    /// The last step.
+    pub(super) step: Step,
+    /// Steps that had events.
+    pub(super) appends: usize,
+}
+
+pub(super) fn created(limits: LoopLimits) -> SessionCreated {
+    SessionCreated {
+        title: "a title".into(),
+        project: "p".into(),
+        workdir: "/w".into(),
+        model: "sonnet".into(),
+        mode: PermissionMode::Default,
+        agent: None,
+        labels: Labels::new(),
+        parent: None,
+        limits,
+        budget: Budget::default(),
+        tools: vec!["Read".into(), "Bash".into()],
+        system_prompt: None,
+        append_system_prompt: None,
+        rules: Vec::new(),
+    }
+}
+
+pub(super) fn config() -> Arc<Config> {
+    Arc::new(Config {
+        intent_patterns: crate::intent::sample_patterns(),
+        ..Config::default()
+    })
+}
+
+pub(super) fn ana() -> Principal {
+    Principal::user("ana")
+}
+
+pub(super) fn says(text: &str) -> NewInput {
+    NewInput {
+        content: vec![Block::text(text)],
+        delivery: None,
+        key: None,
+        model: None,
+    }
+}
+
+pub(super) fn tool_use(name: &str, input: Value) -> Block {
+    Block::ToolUse {
+        id: "call_1".into(),
+        name: name.into(),
+        input,
+    }
+}
+
+pub(super) fn answer_of(content: Vec<Block>, stop_reason: StopReason) -> ModelAnswer {
+    ModelAnswer {
+        content,
+        stop_reason,
+        usage: Usage {
+            input: 80,
+            output: 20,
+            ..Usage::default()
+        },
+        cost_usd: Some(0.25),
+        latency: Latency::default(),
+    }
+}
+
+pub(super) fn ok() -> ToolOutcome {
+    ToolOutcome::text(ToolStatus::Ok, "fine")
+}
+
+impl World {
+    /// A session that was created with these settings and no input.
+    pub(super) fn idle(limits: LoopLimits) -> Self {
+        Self::with(created(limits))
+    }
+
+    pub(super) fn with(created: SessionCreated) -> Self {
+        let agent = Agent::new(SessionId::NIL, config());
+        let mut world = Self {
+            shadow: agent.clone(),
+            agent,
+            log: Vec::new(),
+            now: 1_000_000,
+            entropy: 0,
+            models: Vec::new(),
+            judging: Vec::new(),
+            running: Vec::new(),
+            timers: BTreeMap::new(),
+            counting: Vec::new(),
+            rules: Vec::new(),
+            runs: BTreeMap::new(),
+            idempotent: false,
+            models_work: true,
+            step: Step::default(),
+            appends: 0,
+        };
+        world
+            .command(Command::Create {
+                created: Box::new(created),
+                first: None,
+            })
+            .unwrap();
+        world
+    }
+
+    /// A session with a turn that waits for its first answer.
+    pub(super) fn running(limits: LoopLimits) -> Self {
+        let mut world = Self::idle(limits);
+        world.send("do it");
+        world
+    }
+
+    pub(super) fn input(&mut self, input: Input) -> &Step {
+        self.now += 10;
+        self.entropy += 1;
+        let works = self.models_work;
+        let models = move |name: &str| {
+            if works {
+                Ok(ModelFacts {
+                    provider: "p".into(),
+                    model: format!("{name}-5"),
+                    credential: Some("main".into()),
+                })
+            } else {
+                Err(TurnError {
+                    class: "auth".into(),
+                    message: "no key: set KEY".into(),
+                })
+            }
+        };
+        let scene = Scene {
+            stamp: Stamp::new(Timestamp(self.now), self.entropy),
+            models: &models,
+            input_tokens_estimate: 7,
+        };
+        let step = self.agent.step(input, scene);
+        for event in &step.events {
+            self.shadow.apply(event).unwrap();
+            if let EventBody::ToolStarted(started) = &event.body {
+                self.runs.insert(started.tool_call, 0);
+            }
+        }
+        assert_eq!(
+            self.shadow.durable(),
+            self.agent.durable(),
+            "folding equals living"
+        );
+        self.appends += usize::from(!step.events.is_empty());
+        self.log.extend(step.events.iter().cloned());
+        for effect in &step.effects {
+            self.carry_out(effect);
+        }
+        self.step = step;
+        &self.step
+    }
+
+    fn carry_out(&mut self, effect: &Effect) {
+        match effect.clone() {
+            Effect::StartModel { call, attempt, .. } => {
+                assert_eq!(
+                    unanswered(&self.log),
+                    BTreeSet::new(),
+                    "i3: no request with an unanswered call"
+                );
+                assert!(self.models.is_empty(), "one attempt at a time");
+                self.models.push((call, attempt));
+            }
+            Effect::KillModel { call, attempt } => self.models.retain(|model| *model != (call, attempt)),
+            Effect::Judge { tool_call, name, .. } => self.judging.push((tool_call, name)),
+            Effect::RunTool { tool_call, .. } => {
+                let runs = self
+                    .runs
+                    .get_mut(&tool_call)
+                    .expect("i4: the intent is in the log");
+                *runs += 1;
+                assert!(*runs == 1 || self.idempotent, "i4: an effect is not repeated");
+                assert!(!self.running.contains(&tool_call));
+                self.running.push(tool_call);
+            }
+            Effect::KillTool { tool_call } => self.running.retain(|running| *running != tool_call),
+            Effect::SetTimer {
+                key,
+                generation,
+                after_ms,
+            } => {
+                self.timers.insert(key, (generation, self.now + after_ms));
+            }
+            Effect::ClearTimer { key } => {
+                assert!(self.timers.remove(&key).is_some(), "only set timers are cleared");
+            }
+            Effect::CountDeciders { approval } => self.counting.push(approval),
+            Effect::AddRule { rule, .. } => self.rules.push(rule),
+        }
+    }
+
+    pub(super) fn command(&mut self, command: Command) -> Result<Reply, Fault> {
+        self.input(Input::Command { command, by: ana() });
+        self.step.reply.clone().expect("every command is answered")
+    }
+
+    pub(super) fn send(&mut self, text: &str) -> InputId {
+        self.deliver(text, None).unwrap()
+    }
+
+    pub(super) fn deliver(&mut self, text: &str, delivery: Option<Delivery>) -> Result<InputId, Fault> {
+        match self.command(Command::Send(NewInput {
+            delivery,
+            ..says(text)
+        }))? {
+            Reply::Sent { input, .. } => Ok(input),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(super) fn cancel(&mut self) -> Result<Reply, Fault> {
+        self.command(Command::CancelTurn {
+            expect: None,
+            reason: None,
+        })
+    }
+
+    pub(super) fn decide(&mut self, decision: Decision, scope: Scope) -> Result<Reply, Fault> {
+        let approval = self.approval();
+        self.command(Command::Decide {
+            approval,
+            decision,
+            scope,
+            answer: None,
+            message: None,
+        })
+    }
+
+    pub(super) fn approval(&self) -> ApprovalId {
+        self.agent
+            .durable()
+            .approvals
+            .first()
+            .expect("an open approval")
+            .approval
+    }
+
+    pub(super) fn answer(&mut self, content: Vec<Block>, stop: StopReason) -> &Step {
+        let (call, attempt) = self.models.pop().expect("a model runs");
+        self.input(Input::ModelAnswered {
+            call,
+            attempt,
+            answer: answer_of(content, stop),
+        })
+    }
+
+    pub(super) fn say(&mut self, text: &str) -> &Step {
+        self.answer(vec![Block::text(text)], StopReason::EndTurn)
+    }
+
+    pub(super) fn call(&mut self, names: &[&str]) -> &Step {
+        let calls = names
+            .iter()
+            .map(|name| tool_use(name, json!({"n": self.entropy})));
+        let content = calls.collect();
+        self.answer(content, StopReason::ToolUse)
+    }
+
+    pub(super) fn text(&mut self, text: &str) -> &Step {
+        let (call, attempt) = *self.models.last().expect("a model runs");
+        self.input(Input::ModelText {
+            call,
+            attempt,
+            text: text.into(),
+        })
+    }
+
+    pub(super) fn fail(&mut self, class: FailureClass) -> &Step {
+        self.fail_with(class, None)
+    }
+
+    pub(super) fn fail_with(&mut self, class: FailureClass, retry_after_ms: Option<u64>) -> &Step {
+        let (call, attempt) = self.models.pop().expect("a model runs");
+        let failure = ModelFailure {
+            class,
+            message: "it failed".into(),
+            status: Some(500),
+            retry_after_ms,
+        };
+        self.input(Input::ModelFailed {
+            call,
+            attempt,
+            failure,
+        })
+    }
+
+    pub(super) fn plan(&self, name: &str) -> CallPlan {
+        let effect = match name {
+            "Read" | "Ls" | "Grep" => EffectClass::Read,
+            "Write" => EffectClass::Write,
+            _ => EffectClass::Exec,
+        };
+        CallPlan {
+            title: format!("{name}: it"),
+            detail: "all of it".into(),
+            effect,
+            idempotent: self.idempotent,
+            sandbox: SandboxLevel::None,
+            scopes: vec![Scope::Once, Scope::Session, Scope::Always],
+            grant: Some(format!("{name}(it)")),
+        }
+    }
+
+    /// The gate's word on the next call that waits for it.
+    pub(super) fn judge(&mut self, kind: VerdictKind) -> &Step {
+        let (tool_call, name) = self.judging.remove(0);
+        let verdict = Verdict {
+            kind,
+            rule: "mode:default".into(),
+            reason: "so it is".into(),
+        };
+        let judged = Judged::Verdict {
+            verdict,
+            plan: self.plan(&name),
+        };
+        self.input(Input::Judged { tool_call, judged })
+    }
+
+    pub(super) fn judge_all(&mut self, kind: VerdictKind) {
+        while !self.judging.is_empty() {
+            self.judge(kind);
+        }
+    }
+
+    pub(super) fn refuse(&mut self) -> &Step {
+        let (tool_call, _) = self.judging.remove(0);
+        let outcome = ToolOutcome::text(ToolStatus::Error, "there is no such tool");
+        self.input(Input::Judged {
+            tool_call,
+            judged: Judged::Refused(outcome),
+        })
+    }
+
+    pub(super) fn end_tool(&mut self, outcome: ToolOutcome) -> &Step {
+        let tool_call = self.running.remove(0);
+        self.input(Input::ToolEnded { tool_call, outcome })
+    }
+
+    /// One whole step of one allowed call with its result.
+    pub(super) fn tool_step(&mut self, name: &str, input: Value, outcome: ToolOutcome) {
+        self.answer(vec![tool_use(name, input)], StopReason::ToolUse);
+        self.judge_all(VerdictKind::Allow);
+        self.end_tool(outcome);
+    }
+
+    /// The timer fires when it is due.
+    pub(super) fn fire(&mut self, key: TimerKey) -> &Step {
+        let (generation, at) = self
+            .timers
+            .remove(&key)
+            .unwrap_or_else(|| panic!("{key:?} is not set"));
+        self.now = self.now.max(at);
+        self.input(Input::Timer { key, generation })
+    }
+
+    /// The daemon dies: all that runs is gone, and the log is folded anew.
+    pub(super) fn crash(&mut self) {
+        self.crash_at(self.log.len());
+    }
+
+    /// The same, and of the log only a part was durable.
+    pub(super) fn crash_at(&mut self, events: usize) {
+        self.log.truncate(events);
+        self.agent = Agent::fold(SessionId::NIL, config(), &self.log).unwrap();
+        self.shadow = self.agent.clone();
+        self.models.clear();
+        self.judging.clear();
+        self.running.clear();
+        self.timers.clear();
+        self.counting.clear();
+    }
+
+    pub(super) fn restart(&mut self) -> &Step {
+        self.crash();
+        self.input(Input::Recover)
+    }
+
+    /// The types of the last step's events.
+    pub(super) fn kinds(&self) -> Vec<&'static str> {
+        self.step.events.iter().map(|event| event.body.kind()).collect()
+    }
+
+    pub(super) fn state(&self) -> RunState {
+        self.agent.status(Timestamp(self.now)).state
+    }
+
+    pub(super) fn summary(&self) -> Summary {
+        self.agent.summary(Timestamp(self.now))
+    }
+
+    /// How the last turn of the log ended.
+    pub(super) fn ended(&self) -> TurnFinished {
+        let ends = self.log.iter().rev().filter_map(|event| match &event.body {
+            EventBody::TurnFinished(finished) => Some(finished.clone()),
+            _ => None,
+        });
+        ends.into_iter().next().expect("a turn ended")
+    }
+
+    pub(super) fn reason(&self) -> EndReason {
+        self.ended().reason
+    }
+
+    pub(super) fn results(&self) -> Vec<(ToolStatus, String)> {
+        let results = self.log.iter().filter_map(|event| match &event.body {
+            EventBody::ToolFinished(finished) => {
+                Some((finished.outcome.status, finished.outcome.llm_text.clone()))
+            }
+            _ => None,
+        });
+        results.collect()
+    }
+
+    pub(super) fn statuses(&self) -> Vec<ToolStatus> {
+        self.results().into_iter().map(|(status, _)| status).collect()
+    }
+
+    pub(super) fn notes(&self) -> Vec<(NoteKind, String)> {
+        let notes = self.log.iter().filter_map(|event| match &event.body {
+            EventBody::NoteInjected(note) => Some((note.kind, note.text.clone())),
+            _ => None,
+        });
+        notes.collect()
+    }
+
+    pub(super) fn limits_reached(&self) -> Vec<(LimitKind, String)> {
+        let reached = self.log.iter().filter_map(|event| match &event.body {
+            EventBody::LimitReached(reached) => Some((reached.limit, reached.action.clone())),
+            _ => None,
+        });
+        reached.collect()
+    }
+
+    /// What joined, in order, model call by model call.
+    pub(super) fn joined(&self) -> Vec<Vec<InputId>> {
+        let joined = self.log.iter().filter_map(|event| match &event.body {
+            EventBody::ModelStarted(started) => Some(started.inputs.clone()),
+            _ => None,
+        });
+        joined.collect()
+    }
+
+    /// Everything goes well until nothing moves any more.
+    pub(super) fn calm(&mut self) {
+        for _ in 0..2_000 {
+            if !self.models.is_empty() {
+                self.say("Done.");
+            } else if !self.judging.is_empty() {
+                self.judge(VerdictKind::Allow);
+            } else if !self.running.is_empty() {
+                self.end_tool(ok());
+            } else if let Some(approval) = self.counting.pop() {
+                self.input(Input::Deciders { approval, count: 0 });
+            } else if !self.agent.durable().approvals.is_empty() {
+                self.decide(Decision::Deny, Scope::Once).unwrap();
+            } else if let Some(key) = self.timers.keys().next().copied() {
+                self.fire(key);
+            } else {
+                return;
+            }
+        }
+        panic!("it never comes to rest: {:?}", self.agent.durable());
+    }
+
+    /// Checks what must be true of every log that came to rest.
+    pub(super) fn check_log(&self) {
+        assert_eq!(
+            unanswered(&self.log),
+            BTreeSet::new(),
+            "i3: every call has its result"
+        );
+        assert!(
+            self.log
+                .iter()
+                .map(|event| event.seq)
+                .eq(1..=self.log.len() as u64),
+            "i2: no gap"
+        );
+        let (mut accepted, mut left, mut asked, mut decided) = (vec![], vec![], vec![], vec![]);
+        let mut results = vec![];
+        for event in &self.log {
+            match &event.body {
+                EventBody::InputAccepted(input) => accepted.push(input.input),
+                EventBody::InputCancelled(input) => left.push(input.input),
+                EventBody::ModelStarted(started) => left.extend(&started.inputs),
+                EventBody::ApprovalAsked(approval) => asked.push(approval.approval),
+                EventBody::ApprovalDecided(approval) => decided.push(approval.approval),
+                EventBody::ToolFinished(finished) => results.push(finished.tool_call),
+                _ => {}
+            }
+        }
+        left.extend(
+            self.agent
+                .durable()
+                .inbox
+                .iter()
+                .map(|waiting| waiting.queued.input),
+        );
+        decided.extend(self.agent.durable().approvals.iter().map(|open| open.approval));
+        accepted.sort();
+        left.sort();
+        asked.sort();
+        decided.sort();
+        assert_eq!(
+            accepted, left,
+            "each accepted input joined once, was taken back, or waits"
+        );
+        assert_eq!(asked, decided, "each approval is decided once, or open");
+        let unique: BTreeSet<_> = results.iter().copied().collect();
+        assert_eq!(unique.len(), results.len(), "i3: one result for each call");
+    }
+}
+
+/// Calls that the model asked for and that have no result.
+fn unanswered(log: &[Event]) -> BTreeSet<String> {
+    let mut open = BTreeSet::new();
+    for event in log {
+        match &event.body {
+            EventBody::ModelFinished(finished) => {
+                open.extend(finished.content.iter().filter_map(|block| match block {
+                    Block::ToolUse { id, .. } => Some(id.clone()),
+                    _ => None,
+                }));
+            }
+            EventBody::ToolFinished(finished) => {
+                assert!(
+                    open.remove(&finished.tool_call.to_string()),
+                    "i3: a result for an open call"
+                );
+            }
+            _ => {}
+        }
+    }
+    open
+}
