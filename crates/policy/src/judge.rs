@@ -14,53 +14,21 @@ use agentd_protocol::{EffectClass, PermissionMode, Scope, Verdict, VerdictKind};
 /// Judges a call.
 #[must_use]
 pub fn judge(policy: &Policy, request: &Request<'_>) -> Judgement {
-    let case = match request.subject {
-        Subject::Command { command } => match analyse(command) {
-            Ok(analysis) => Case {
-                policy,
-                request,
-                analysis: Some(analysis),
-                path: None,
-            },
-            Err(why) => return unreadable(command, why),
-        },
-        Subject::Path { path, .. } => {
-            let path = absolute(request.workdir, &expand_home(policy.home(), path));
-            Case {
-                policy,
-                request,
-                analysis: None,
-                path: Some(path),
-            }
-        }
-        Subject::Url(_) | Subject::Nothing => Case {
-            policy,
-            request,
-            analysis: None,
-            path: None,
-        },
+    let analysis = match request.subject {
+        Subject::Command { command } => Some(analyse(command)),
+        Subject::Path { .. } | Subject::Url(_) | Subject::Nothing => None,
     };
-    let verdict = case.verdict();
-    case.judgement(verdict)
-}
-
-/// A command that cannot be read is asked about in every mode: a deny rule may well forbid what is in it.
-fn unreadable(command: &str, why: &str) -> Judgement {
-    let nul = command.contains('\0');
-    let kind = if nul { VerdictKind::Deny } else { VerdictKind::Ask };
-    let reason = format!("the command has {why}, so it cannot be judged");
-    Judgement {
-        verdict: Verdict {
-            kind,
-            rule: "gate:unreadable".to_owned(),
-            reason: reason.clone(),
-        },
-        grant: None,
-        scopes: if nul { Vec::new() } else { vec![Scope::Once] },
-        title: format!("Run {}", one_line(command)),
-        detail: command.to_owned(),
-        risks: vec![reason],
-    }
+    let path = match request.subject {
+        Subject::Path { path, .. } => Some(absolute(request.workdir, &expand_home(policy.home(), path))),
+        Subject::Command { .. } | Subject::Url(_) | Subject::Nothing => None,
+    };
+    let case = Case {
+        policy,
+        request,
+        analysis,
+        path,
+    };
+    case.judgement(case.verdict())
 }
 
 struct Case<'a> {
@@ -105,6 +73,9 @@ impl Case<'_> {
                 "in mode plan only reading is allowed",
             );
         }
+        if let Some(unreadable) = self.unreadable() {
+            return unreadable;
+        }
         if self.request.mode == PermissionMode::Yolo {
             return verdict(
                 VerdictKind::Allow,
@@ -119,6 +90,19 @@ impl Case<'_> {
             return verdict(VerdictKind::Ask, "gate:not_plain", why);
         }
         self.allowed().unwrap_or_else(|| self.by_mode(reads))
+    }
+
+    /// What cannot be read is asked about in every mode: a deny rule may well forbid what is in it.
+    fn unreadable(&self) -> Option<Verdict> {
+        let analysis = self.analysis.as_ref().filter(|analysis| analysis.unread)?;
+        let why = analysis.segments.as_ref().err().copied().unwrap_or_default();
+        let nul = matches!(self.request.subject, Subject::Command { command } if command.contains('\0'));
+        let kind = if nul { VerdictKind::Deny } else { VerdictKind::Ask };
+        Some(verdict(
+            kind,
+            "gate:unreadable",
+            format!("the command has {why}, so it cannot be judged"),
+        ))
     }
 
     fn by_mode(&self, reads: bool) -> Verdict {

@@ -46,6 +46,8 @@ pub(crate) const SHELLS: [&str; 14] = [
 const DEPTH: u8 = 4;
 /// How many starts inside one wrapped command are tried.
 const STARTS: usize = 64;
+/// How many texts inside texts are read in all.
+const MAX_TEXTS: usize = 256;
 /// How many words of a wrapped command are looked at.
 const LENGTH: usize = 256;
 /// How many commands are looked at in all.
@@ -67,11 +69,16 @@ pub(crate) fn unfold(found: Found, text: &str) -> Option<Found> {
     if all.broken {
         queue.extend(crude(text).into_iter().map(|words| (words, DEPTH)));
     }
+    let mut texts = 0;
     while let Some((words, depth)) = queue.pop() {
         if all.commands.len() >= MAX_COMMANDS {
             return None;
         }
         for inner in inner_texts(&words).into_iter().filter(|_| depth < DEPTH) {
+            texts += 1;
+            if texts > MAX_TEXTS {
+                return None;
+            }
             let inner = read(inner)?;
             all.writes.extend(inner.writes);
             all.reads.extend(inner.reads);
@@ -141,7 +148,7 @@ fn inner_texts(words: &[String]) -> Vec<&str> {
 }
 
 /// The words of a text that the grammar could not read, split wherever a command might begin.
-fn crude(text: &str) -> Vec<Vec<String>> {
+pub(crate) fn crude(text: &str) -> Vec<Vec<String>> {
     text.split(|c: char| "\n;&|(){}`<>$'\"".contains(c))
         .map(|part| part.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
         .filter(|words| !words.is_empty())

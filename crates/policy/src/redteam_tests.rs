@@ -407,13 +407,28 @@ fn i7_a_command_that_cannot_be_read_is_never_allowed() {
 fn i7_texts_made_to_exhaust_the_reader_come_back() {
     for unit in [
         "(", "$(", "{", "\"", "'", "`", "<<E\n", "[[", "a|", "${", "$((", "if ", "case ", "\\", "sh -c '",
-        "a=(", "x ", "sudo ",
+        "a=(", "sudo ",
     ] {
         let text: String = unit.repeat(60_000 / unit.len());
         assert_ne!(
             verdict(&["allow Bash(*)"], PermissionMode::Default, &text),
             VerdictKind::Allow,
             "{unit}"
+        );
+    }
+}
+
+#[test]
+fn i7_a_deny_rule_is_found_in_what_is_too_long_to_read() {
+    let rules = ["deny Bash(curl:*)", "allow Bash(*)"];
+    for filler in ["a|".repeat(1_000), "true;".repeat(20_000)] {
+        assert_eq!(
+            verdict(&rules, PermissionMode::Yolo, &format!("{filler}curl x")),
+            VerdictKind::Deny
+        );
+        assert_eq!(
+            verdict(&rules, PermissionMode::Yolo, &format!("{filler}ls")),
+            VerdictKind::Ask
         );
     }
 }

@@ -1,6 +1,6 @@
 //! What a command does, as far as its text tells.
 
-use crate::nested::unfold;
+use crate::nested::{crude, unfold};
 use crate::plain::{NotPlain, segments};
 use crate::tree::read;
 
@@ -20,28 +20,49 @@ pub(crate) struct Analysis {
     pub(crate) writes: Vec<String>,
     /// Files that redirections read.
     pub(crate) reads: Vec<String>,
+    /// It could not be read, so there is more in it than was found.
+    pub(crate) unread: bool,
 }
 
-/// Reads a command. `Err` says why it cannot be read at all.
-pub(crate) fn analyse(command: &str) -> Result<Analysis, NotPlain> {
+/// Reads a command.
+pub(crate) fn analyse(command: &str) -> Analysis {
     if command.contains('\0') {
-        return Err("a NUL character");
+        return unread(command, "a NUL character");
     }
     if command.len() > MAX_COMMAND {
-        return Err("more than 64 KiB");
+        return unread(command, "more than 64 KiB");
     }
-    let found = read(command).ok_or("a text that takes too long to read")?;
+    let Some(found) = read(command) else {
+        return unread(command, "more parts than can be read");
+    };
     let segments = match segments(command) {
         Ok(_) if found.broken || !found.plain => Err("a shell construct that is not plain"),
         Ok(segments) if segments != found.commands => Err("words that can be read in two ways"),
         other => other,
     };
-    let found = unfold(found, command).ok_or("too many nested commands")?;
-    Ok(Analysis {
-        segments,
-        commands: found.commands,
-        words: found.words,
-        writes: found.writes,
-        reads: found.reads,
-    })
+    match unfold(found, command) {
+        Some(found) => Analysis {
+            segments,
+            commands: found.commands,
+            words: found.words,
+            writes: found.writes,
+            reads: found.reads,
+            unread: false,
+        },
+        None => unread(command, "more nested commands than can be read"),
+    }
+}
+
+/// Deny rules still look at what a crude split finds.
+fn unread(command: &str, why: NotPlain) -> Analysis {
+    let commands = crude(command);
+    let words = commands.iter().flatten().cloned().collect();
+    Analysis {
+        segments: Err(why),
+        commands,
+        words,
+        writes: Vec::new(),
+        reads: Vec::new(),
+        unread: true,
+    }
 }

@@ -6,6 +6,12 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree, TreeCursor};
 /// How often the parser may report progress before it is stopped. Ordinary commands need a few dozen reports.
 const MAX_PROGRESS: u32 = 20_000;
 
+/// The parser's time grows with the square of these two.
+const MAX_PIPES: usize = 256;
+const MAX_HEREDOCS: usize = 64;
+/// The most text of words that is looked at.
+const MAX_BYTES: usize = 1 << 20;
+
 /// Node kinds of the plain language.
 const PLAIN: [&str; 13] = [
     "program",
@@ -34,6 +40,8 @@ pub(crate) struct Found {
     pub(crate) writes: Vec<String>,
     /// Files that a redirection reads.
     pub(crate) reads: Vec<String>,
+    /// How much text the words hold; each nesting holds its inside once more.
+    pub(crate) bytes: usize,
     /// The text has errors, so there may be more than was found.
     pub(crate) broken: bool,
     /// Only nodes of the plain language.
@@ -42,6 +50,9 @@ pub(crate) struct Found {
 
 /// Reads a command; `None` when it cannot be read in bounded time.
 pub(crate) fn read(text: &str) -> Option<Found> {
+    if text.matches('|').count() > MAX_PIPES || text.matches("<<").count() > MAX_HEREDOCS {
+        return None;
+    }
     let tree = parse(text)?;
     let mut found = Found {
         broken: tree.root_node().has_error(),
@@ -51,6 +62,9 @@ pub(crate) fn read(text: &str) -> Option<Found> {
     let mut cursor = tree.walk();
     loop {
         visit(cursor.node(), text, &mut found);
+        if found.bytes > MAX_BYTES {
+            return None;
+        }
         if cursor.goto_first_child() {
             continue;
         }
@@ -95,6 +109,7 @@ fn visit(node: Node<'_>, text: &str, found: &mut Found) {
     match node.kind() {
         "command" | "declaration_command" | "unset_command" => {
             let words = words(node, text);
+            found.bytes += words.iter().map(String::len).sum::<usize>();
             if !words.is_empty() {
                 found.commands.push(words);
             }
