@@ -27,6 +27,7 @@ pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         Ok(running) => running,
         Err(error) => return from_sandbox(&error).into(),
     };
+    ctx.on_start.begun();
     let progress = ctx.progress.clone();
     match running.collect(&spec, move |fresh| progress.report(fresh)).await {
         Ok(collected) => finished(collected, time, ctx),

@@ -43,6 +43,33 @@ impl fmt::Debug for ProgressSink {
     }
 }
 
+/// Called once, when the effect of a call has begun; must not block.
+#[derive(Clone)]
+pub struct OnStart(Arc<dyn Fn() + Send + Sync>);
+
+impl OnStart {
+    /// Calls `f`.
+    pub fn new(f: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(f))
+    }
+
+    pub(crate) fn begun(&self) {
+        (self.0)();
+    }
+}
+
+impl Default for OnStart {
+    fn default() -> Self {
+        Self::new(|| {})
+    }
+}
+
+impl fmt::Debug for OnStart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnStart")
+    }
+}
+
 /// What a running tool is given.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
@@ -58,6 +85,8 @@ pub struct ToolContext {
     pub spill_dir: PathBuf,
     /// Who sees output while it comes.
     pub progress: ProgressSink,
+    /// Who wants to know that the effect has begun.
+    pub on_start: OnStart,
 }
 
 /// The whole of an output that was too long for its result, to be stored as a blob whose name goes into

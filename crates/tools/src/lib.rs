@@ -36,7 +36,7 @@ mod write;
 mod tests;
 
 pub use agentd_sandbox::{Beneath, HelperSlot};
-pub use context::{Finished, Progress, ProgressSink, Spilled, ToolContext, ToolLimits};
+pub use context::{Finished, OnStart, Progress, ProgressSink, Spilled, ToolContext, ToolLimits};
 pub use prepared::{PathOp, Prepared, Subject};
 pub use run::run;
 pub use seen::{FilesSeen, Seen};

@@ -48,6 +48,7 @@ async fn on_files(prepared: Prepared, ctx: ToolContext) -> ToolOutcome {
     let watch = Watch(Abandoned::default());
     let abandoned = watch.0.clone();
     let name = prepared.name;
+    ctx.on_start.begun();
     let work = tokio::task::spawn_blocking(move || dispatch(&prepared, &ctx, &abandoned));
     match timeout(FILES_WITHIN, work).await {
         Ok(Ok(outcome)) => outcome,

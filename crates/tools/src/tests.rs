@@ -4,7 +4,7 @@ mod files;
 mod prepare;
 mod search;
 
-use crate::{Beneath, FilesSeen, HelperSlot, ProgressSink, Registry, ToolContext, ToolLimits, run};
+use crate::{Beneath, FilesSeen, HelperSlot, OnStart, ProgressSink, Registry, ToolContext, ToolLimits, run};
 use agentd_protocol::{ToolOutcome, ToolStatus};
 use agentd_sandbox::{Environment, HelperSpec};
 use serde_json::Value;
@@ -56,6 +56,7 @@ impl World {
             limits: Arc::new(self.limits.clone()),
             spill_dir: self.root().join("spill"),
             progress: ProgressSink::nobody(),
+            on_start: OnStart::default(),
         }
     }
 

@@ -1,0 +1,178 @@
+//! The actor that admits tool calls.
+
+use crate::helpers::Helpers;
+use crate::permits::Permits;
+use agentd_actor_kit::{Done, ToolMsg, ToolPermit};
+use agentd_sandbox::Environment;
+use agentd_tools::{Beneath, Prepared, ToolLimits};
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// Between two looks at idle helpers.
+const SWEEP_EVERY: Duration = Duration::from_secs(5);
+/// How long the executor waits at its end for processes to be gone.
+const STOP_WITHIN: Duration = Duration::from_secs(3);
+/// Details that are made at the same time.
+const DETAILS: usize = 16;
+
+/// What the tool executor is started with.
+#[derive(Debug, Clone)]
+pub struct ExecutorArgs {
+    /// The daemon's own program, which is also the process helper.
+    pub exe: PathBuf,
+    /// What commands see.
+    pub environment: Environment,
+    /// Where output that is too long for a result is put meanwhile.
+    pub spill_dir: PathBuf,
+    /// Limits, and how many calls run at the same time.
+    pub tools: ToolLimits,
+}
+
+/// Admits the tool calls of all sessions and keeps their process helpers.
+#[derive(Debug)]
+pub struct ToolExecutor;
+
+/// The state of a tool executor.
+#[derive(Debug)]
+pub struct ExecutorState {
+    permits: Permits<Waiter>,
+    helpers: Helpers,
+    limits: Arc<ToolLimits>,
+    spill_dir: PathBuf,
+    details: Arc<Semaphore>,
+    sweeping: bool,
+}
+
+/// Who waits for a permit.
+#[derive(Debug)]
+struct Waiter {
+    class: agentd_protocol::EffectClass,
+    workdir: PathBuf,
+    done: Done<ToolPermit>,
+}
+
+impl ToolExecutor {
+    /// Starts the executor, linked to `supervisor`.
+    ///
+    /// # Errors
+    /// When the supervisor is going down.
+    pub async fn start(args: ExecutorArgs, supervisor: ActorCell) -> Result<ActorRef<ToolMsg>, SpawnErr> {
+        Actor::spawn_linked(None, Self, args, supervisor)
+            .await
+            .map(|(actor, _)| actor)
+    }
+}
+
+impl Actor for ToolExecutor {
+    type Msg = ToolMsg;
+    type State = ExecutorState;
+    type Arguments = ExecutorArgs;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<ToolMsg>,
+        args: ExecutorArgs,
+    ) -> Result<ExecutorState, ActorProcessingErr> {
+        Ok(ExecutorState {
+            permits: Permits::new(args.tools.max_running),
+            helpers: Helpers::new(args.exe, args.environment),
+            limits: Arc::new(args.tools),
+            spill_dir: args.spill_dir,
+            details: Arc::new(Semaphore::new(DETAILS)),
+            sweeping: false,
+        })
+    }
+
+    async fn handle(
+        &self,
+        myself: ActorRef<ToolMsg>,
+        message: ToolMsg,
+        state: &mut ExecutorState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            ToolMsg::Acquire {
+                session,
+                class,
+                workdir,
+                done,
+            } => {
+                // When too many wait, the dropped place tells the asker.
+                drop(
+                    state
+                        .permits
+                        .line_up(session, class, Waiter { class, workdir, done }),
+                );
+            }
+            ToolMsg::Release { session, class } => {
+                state.permits.release(class);
+                state.helpers.give_back(session);
+            }
+            ToolMsg::Detail {
+                prepared,
+                workdir,
+                done,
+            } => state.detail(*prepared, workdir, done),
+            ToolMsg::SessionEnded { session } => state.helpers.end(session),
+            ToolMsg::Sweep => state.sweeping = false,
+        }
+        state.admit(&myself);
+        state.sweep(&myself);
+        Ok(())
+    }
+
+    async fn post_stop(
+        &self,
+        _: ActorRef<ToolMsg>,
+        state: &mut ExecutorState,
+    ) -> Result<(), ActorProcessingErr> {
+        state.helpers.end_all(STOP_WITHIN).await;
+        Ok(())
+    }
+}
+
+impl ExecutorState {
+    fn admit(&mut self, myself: &ActorRef<ToolMsg>) {
+        while let Some((session, waiter)) = self.permits.admit() {
+            let helper = self.helpers.lend(session, &waiter.workdir);
+            let (limits, spill_dir) = (Arc::clone(&self.limits), self.spill_dir.clone());
+            // A permit that nobody takes any more comes back by its drop.
+            waiter.done.answer(ToolPermit::new(
+                myself.clone(),
+                session,
+                waiter.class,
+                helper,
+                limits,
+                spill_dir,
+            ));
+        }
+    }
+
+    /// Keeps one timer as long as there are helpers to look at. It dies with the actor, as the helpers do.
+    fn sweep(&mut self, myself: &ActorRef<ToolMsg>) {
+        if !self.sweeping && self.helpers.sweep() {
+            self.sweeping = true;
+            drop(myself.send_after(SWEEP_EVERY, || ToolMsg::Sweep));
+        }
+    }
+
+    fn detail(&self, prepared: Prepared, workdir: PathBuf, done: Done<String>) {
+        let details = Arc::clone(&self.details);
+        tokio::spawn(async move {
+            let Ok(_turn) = details.acquire_owned().await else {
+                return;
+            };
+            let made = tokio::task::spawn_blocking(move || {
+                Beneath::open(&workdir).map(|beneath| prepared.within(beneath.path()).detail(&beneath))
+            });
+            match made.await {
+                Ok(Ok(detail)) => done.answer(detail),
+                Ok(Err(error)) => done.answer(format!("As things are this call fails: {error}")),
+                // The dropped place tells the asker that there is no detail.
+                Err(error) => tracing::error!(%error, "the detail of a call could not be made"),
+            }
+        });
+    }
+}

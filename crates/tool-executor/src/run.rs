@@ -1,0 +1,202 @@
+//! One run of a tool call: permit, tool, result.
+
+use crate::kid::ToolStart;
+use agentd_actor_kit::{Credit, Done, Handle, RunEvent, SessionMsg, StoreMsg, ToolMsg, ToolPermit};
+use agentd_protocol::{Delta, ToolCallId, ToolOutcome, ToolStatus};
+use agentd_store::{Blob, fault};
+use agentd_tools::{Beneath, Finished, OnStart, Prepared, ProgressSink, Spilled, ToolContext};
+use bytes::Bytes;
+use ractor::ActorRef;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{sleep, timeout};
+
+/// A wait that is shorter is not worth a word.
+const NOTICEABLE: Duration = Duration::from_millis(50);
+/// How often the executor is asked again when it went down with the request.
+const EXECUTOR_TRIES: u32 = 20;
+/// Between two of these.
+const EXECUTOR_PAUSE: Duration = Duration::from_millis(100);
+/// Pieces of output in the session's mailbox; those beyond are left out, live output may have gaps.
+const CREDITS: usize = 8;
+/// Output up to this size travels with the result into its append; more is kept as a file first.
+const BLOB_IN_APPEND: usize = 256 * 1024;
+/// How long keeping a large output may take.
+const PUT_WITHIN: Duration = Duration::from_secs(30);
+
+/// Runs prepared calls; another one stands in for it in tests.
+pub(crate) trait Runner: Send + Sync + 'static {
+    /// Runs a call to its one result.
+    fn run(&self, prepared: &Prepared, ctx: ToolContext) -> impl Future<Output = Finished> + Send;
+}
+
+/// The real tools.
+#[derive(Debug)]
+pub(crate) struct Tools;
+
+impl Runner for Tools {
+    async fn run(&self, prepared: &Prepared, ctx: ToolContext) -> Finished {
+        agentd_tools::run(prepared, ctx).await
+    }
+}
+
+/// The way back to the session.
+#[derive(Debug, Clone)]
+struct News {
+    to: ActorRef<SessionMsg>,
+    tool_call: ToolCallId,
+    attempt: u32,
+    credits: Arc<Semaphore>,
+}
+
+impl News {
+    fn send(&self, event: RunEvent) {
+        let _ = self.to.cast(SessionMsg::Tool {
+            tool_call: self.tool_call,
+            attempt: self.attempt,
+            event,
+        });
+    }
+
+    fn end(&self, outcome: ToolOutcome, blobs: Vec<Blob>) {
+        self.send(RunEvent::Ended(Box::new(outcome), blobs));
+    }
+
+    fn progress(&self) -> ProgressSink {
+        let news = self.clone();
+        ProgressSink::new(move |progress| {
+            let Ok(credit) = Arc::clone(&news.credits).try_acquire_owned() else {
+                return;
+            };
+            let delta = Delta::ToolOutput {
+                tool_call: news.tool_call,
+                offset: progress.offset,
+                text: progress.text,
+            };
+            news.send(RunEvent::Output(delta, Credit(Some(credit))));
+        })
+    }
+}
+
+/// Makes the run. The result is the last message, whatever happens.
+pub(crate) async fn run<R: Runner>(runner: &R, start: ToolStart) {
+    let credits = Arc::new(Semaphore::new(CREDITS));
+    let news = News {
+        to: start.to.clone(),
+        tool_call: start.tool_call,
+        attempt: start.attempt,
+        credits,
+    };
+    let Some(permit) = admission(&start, &news).await else {
+        news.end(
+            failed("the tool executor is not running or too many calls wait; nothing was done"),
+            Vec::new(),
+        );
+        return;
+    };
+    news.send(RunEvent::Granted);
+    let store = start.store.clone();
+    let finished = work(runner, start, &news, &permit).await;
+    let (outcome, blobs) = keep_output(finished, &store).await;
+    // The permit goes first, so that the session's next call finds it free.
+    drop(permit);
+    match fault::point(fault::BEFORE_STORE) {
+        Ok(()) => news.end(outcome, blobs),
+        Err(injected) => news.end(failed(&injected.to_string()), Vec::new()),
+    }
+}
+
+fn failed(why: &str) -> ToolOutcome {
+    ToolOutcome::text(ToolStatus::Error, format!("The tool could not be run: {why}."))
+}
+
+/// Waits for a permit. There is no deadline: a wait ends by a permit or by a kill, and is shown as such.
+async fn admission(start: &ToolStart, news: &News) -> Option<ToolPermit> {
+    for _ in 0..EXECUTOR_TRIES {
+        let (done, mut permit) = Done::channel();
+        start.executor.cast(ToolMsg::Acquire {
+            session: start.session,
+            class: start.prepared.effect,
+            workdir: start.workdir.clone(),
+            done,
+        });
+        if let Some(permit) = granted(&mut permit, news).await {
+            return Some(permit);
+        }
+        // The executor went down with the request; the root starts it again.
+        sleep(EXECUTOR_PAUSE).await;
+    }
+    None
+}
+
+async fn granted(permit: &mut oneshot::Receiver<ToolPermit>, news: &News) -> Option<ToolPermit> {
+    if let Ok(answer) = timeout(NOTICEABLE, &mut *permit).await {
+        return answer.ok();
+    }
+    news.send(RunEvent::Waiting);
+    permit.await.ok()
+}
+
+async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &ToolPermit) -> Finished {
+    if let Err(injected) = fault::point(fault::BEFORE_SPAWN) {
+        return failed(&injected.to_string()).into();
+    }
+    let workdir = start.workdir;
+    let opened = tokio::task::spawn_blocking(move || Beneath::open(&workdir)).await;
+    let workdir = match opened {
+        Ok(Ok(workdir)) => Arc::new(workdir),
+        Ok(Err(error)) => return failed(&error.to_string()).into(),
+        Err(error) => return failed(&error.to_string()).into(),
+    };
+    let ctx = ToolContext {
+        workdir: Arc::clone(&workdir),
+        seen: start.seen,
+        helper: permit.helper.clone(),
+        limits: Arc::clone(&permit.limits),
+        spill_dir: permit.spill_dir.clone(),
+        progress: news.progress(),
+        on_start: OnStart::new(|| {
+            // What began cannot be taken back, so a failure here has nobody to be told to.
+            let _ = fault::point(fault::AFTER_SPAWN);
+        }),
+    };
+    runner.run(&start.prepared.within(workdir.path()), ctx).await
+}
+
+/// Turns output that was too long for the result into a blob.
+async fn keep_output(finished: Finished, store: &Handle<StoreMsg>) -> (ToolOutcome, Vec<Blob>) {
+    let Finished { mut outcome, spilled } = finished;
+    let Some(spilled) = spilled else {
+        return (outcome, Vec::new());
+    };
+    match keep(spilled, store).await {
+        Ok((name, blobs)) => {
+            if let Some(truncated) = &mut outcome.truncated {
+                truncated.spill = Some(name);
+            }
+            (outcome, blobs)
+        }
+        // The result is good without it; only the middle of a long output is lost.
+        Err(error) => {
+            tracing::warn!(%error, "the whole output of a tool could not be kept");
+            (outcome, Vec::new())
+        }
+    }
+}
+
+async fn keep(spilled: Spilled, store: &Handle<StoreMsg>) -> Result<(String, Vec<Blob>), String> {
+    let bytes = Bytes::from(spilled.bytes().await.map_err(|error| error.to_string())?);
+    if bytes.len() <= BLOB_IN_APPEND {
+        let blob = Blob::new(bytes);
+        return Ok((blob.name().to_owned(), vec![blob]));
+    }
+    let put = store
+        .call(PUT_WITHIN, |done| StoreMsg::PutBlob { bytes, done })
+        .await;
+    match put {
+        Ok(Ok(name)) => Ok((name, Vec::new())),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}
