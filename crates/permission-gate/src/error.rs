@@ -1,0 +1,21 @@
+//! What can go wrong in the gate.
+
+use agentd_actor_kit::CallError;
+use agentd_policy::PolicyError;
+
+/// Why the gate cannot start, or a rule cannot be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum GateError {
+    /// A configured or given rule cannot be read.
+    #[error(transparent)]
+    Rule(#[from] PolicyError),
+    /// The session store did not answer.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The store refused.
+    #[error("the rules cannot be read or written: {0}")]
+    Store(String),
+    /// There are too many rules, or too many that wait to be stored.
+    #[error("there are already {0} of them; remove some first")]
+    TooMany(&'static str),
+}

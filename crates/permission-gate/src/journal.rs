@@ -1,0 +1,165 @@
+//! The fleet-wide stream of rules in the store.
+
+use crate::error::GateError;
+use agentd_actor_kit::{Clock, Handle, Read, StoreMsg};
+use agentd_protocol::{ApprovalId, EVENT_VERSION, Event, EventBody, Principal, RuleAdded, Seq, SessionId};
+use agentd_store::{Append, EncodedEvent, Outcome, Range, StoreError};
+use std::time::Duration;
+
+/// How long the store may take for one answer.
+const ANSWER: Duration = Duration::from_secs(30);
+/// How often an append is tried again when its outcome is unknown, the disk is full, or another node was faster.
+const TRIES: u32 = 3;
+
+/// A change of the rules in force: the rule, and whether it is in force.
+pub(crate) type Change = (String, bool);
+
+/// Our place in the stream.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    store: Handle<StoreMsg>,
+    clock: Clock,
+    head: Seq,
+    /// The fencing number; 0 until we own the stream.
+    epoch: u64,
+}
+
+impl Journal {
+    /// A reader at the start of the stream.
+    pub(crate) const fn new(store: Handle<StoreMsg>, clock: Clock) -> Self {
+        Self {
+            store,
+            clock,
+            head: 0,
+            epoch: 0,
+        }
+    }
+
+    /// What was written since the last reading. An event that is not known stops it: it may forbid something.
+    pub(crate) async fn read(&mut self) -> Result<Vec<Change>, GateError> {
+        let mut changes = Vec::new();
+        loop {
+            let range = Range::after(self.head);
+            let load = |done| {
+                StoreMsg::Read(Read::Load {
+                    session: SessionId::NIL,
+                    range,
+                    done,
+                })
+            };
+            let page = match self.store.call(ANSWER, load).await? {
+                Ok(page) => page,
+                Err(StoreError::NotFound(_)) => return Ok(changes),
+                Err(error) => return Err(GateError::Store(error.to_string())),
+            };
+            for (seq, body) in page.events {
+                let event =
+                    EncodedEvent::decode(&body).map_err(|error| GateError::Store(error.to_string()))?;
+                changes.push(change(event.body, seq)?);
+                self.head = seq;
+            }
+            if !page.more {
+                return Ok(changes);
+            }
+        }
+    }
+
+    /// Makes a rule durable. Also answers what others wrote before it.
+    pub(crate) async fn add(
+        &mut self,
+        rule: &str,
+        approval: Option<ApprovalId>,
+        by: &Principal,
+    ) -> Result<Vec<Change>, GateError> {
+        let mut changes = Vec::new();
+        let mut append = None;
+        for attempt in 0..TRIES {
+            if attempt > 0 {
+                tokio::time::sleep(Duration::from_millis(200) * attempt).await;
+            }
+            if append.is_none() {
+                changes.extend(self.own().await?);
+                append = Some(self.append(rule, approval, by.clone())?);
+            }
+            let Some(message) = append.clone() else { break };
+            let head = message.head();
+            match self
+                .store
+                .call(ANSWER, |done| StoreMsg::Append {
+                    append: message,
+                    done,
+                })
+                .await?
+            {
+                Outcome::Committed { .. } | Outcome::Duplicate { .. } => {
+                    self.head = head;
+                    self.epoch = self.epoch.max(1);
+                    changes.push((rule.to_owned(), true));
+                    return Ok(changes);
+                }
+                Outcome::Fenced { .. } => {
+                    self.epoch = 0;
+                    append = None;
+                }
+                Outcome::Full | Outcome::Unknown => {}
+                Outcome::KeyTaken { .. } => return Err(GateError::Store("a key was used twice".to_owned())),
+                Outcome::Failed(why) => return Err(GateError::Store(why)),
+            }
+        }
+        // The outcome may be unknown: read the stream anew before the next rule.
+        self.epoch = 0;
+        Err(GateError::Store("the store did not take the rule".to_owned()))
+    }
+
+    /// Becomes the owner of the stream, and reads what is new.
+    async fn own(&mut self) -> Result<Vec<Change>, GateError> {
+        if self.epoch > 0 {
+            return Ok(Vec::new());
+        }
+        let claim = |done| StoreMsg::Claim {
+            session: SessionId::NIL,
+            done,
+        };
+        match self.store.call(ANSWER, claim).await? {
+            Ok(claim) => {
+                self.epoch = claim.epoch;
+                self.read().await
+            }
+            // The first append creates the stream.
+            Err(StoreError::NotFound(_)) => Ok(Vec::new()),
+            Err(error) => Err(GateError::Store(error.to_string())),
+        }
+    }
+
+    fn append(&self, rule: &str, approval: Option<ApprovalId>, by: Principal) -> Result<Append, GateError> {
+        let mut stamp = self.clock.stamp();
+        let event = Event {
+            v: EVENT_VERSION,
+            session: SessionId::NIL,
+            seq: self.head + 1,
+            at: stamp.at,
+            by,
+            turn: None,
+            body: RuleAdded {
+                rule: rule.to_owned(),
+                approval,
+            }
+            .into(),
+        };
+        let encoded = EncodedEvent::encode(&event).map_err(|error| GateError::Store(error.to_string()))?;
+        let mut append = Append::new(SessionId::NIL, self.epoch.max(1), self.head, stamp.append());
+        append.events.push(encoded);
+        Ok(append)
+    }
+}
+
+fn change(body: EventBody, seq: Seq) -> Result<Change, GateError> {
+    match body {
+        EventBody::RuleAdded(added) => Ok((added.rule, true)),
+        EventBody::RuleRemoved(removed) => Ok((removed.rule, false)),
+        other => Err(GateError::Store(format!(
+            "event {seq} is {:?}, which is no rule",
+            other.kind()
+        ))),
+    }
+}

@@ -1,0 +1,316 @@
+use crate::{GateArgs, PermissionGate};
+use agentd_actor_kit::{CallError, Clock, Done, GateMsg, Handle, JudgeRequest, Pointer, Read, StoreMsg};
+use agentd_policy::{Judgement, Policy, Request, Subject};
+use agentd_protocol::{
+    ApprovalId, EffectClass, PermissionMode, Principal, SessionId, Timestamp, VerdictKind,
+};
+use agentd_settings::{PermissionConfig, RuleConfig};
+use agentd_store::{Backend, Options, Range, open};
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use std::path::Path;
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+const SOON: Duration = Duration::from_secs(10);
+
+/// Stands for the session store: the same messages over a backend in memory.
+struct Store;
+
+impl Actor for Store {
+    type Msg = StoreMsg;
+    type State = Arc<dyn Backend>;
+    type Arguments = Arc<dyn Backend>;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<StoreMsg>,
+        backend: Arc<dyn Backend>,
+    ) -> Result<Arc<dyn Backend>, ActorProcessingErr> {
+        Ok(backend)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<StoreMsg>,
+        msg: StoreMsg,
+        backend: &mut Arc<dyn Backend>,
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            StoreMsg::Append { append, done } => done.answer(backend.append(append).await),
+            StoreMsg::Read(Read::Load { session, range, done }) => {
+                done.answer(backend.load(session, range).await)
+            }
+            StoreMsg::Claim { session, done } => done.answer(backend.claim(session).await),
+            other => panic!("the gate has no business with {other:?}"),
+        }
+        Ok(())
+    }
+}
+
+async fn store() -> (Arc<dyn Backend>, Handle<StoreMsg>) {
+    let backend = open("memory:", Path::new("."), Options::default()).unwrap();
+    let (actor, _) = Actor::spawn(None, Store, Arc::clone(&backend)).await.unwrap();
+    (backend, Handle::fixed("the session store", actor))
+}
+
+fn args(store: &Handle<StoreMsg>) -> GateArgs {
+    GateArgs {
+        rules: PermissionConfig {
+            rules: vec![RuleConfig::Deny("Bash(curl:*)".into())],
+            ..PermissionConfig::default()
+        },
+        home: Some("/home/ana".into()),
+        store: store.clone(),
+        clock: Clock::virtual_from(Timestamp(1_000)),
+    }
+}
+
+async fn gate(args: GateArgs) -> (ActorRef<GateMsg>, Handle<GateMsg>) {
+    let (actor, _) = Actor::spawn(None, PermissionGate::default(), args).await.unwrap();
+    (actor.clone(), Handle::fixed("the permission gate", actor))
+}
+
+fn request(command: &str) -> JudgeRequest {
+    JudgeRequest {
+        session: SessionId::NIL,
+        tool: "Bash".into(),
+        subject: Subject::Command {
+            command: command.into(),
+        },
+        effect: EffectClass::Exec,
+        mode: PermissionMode::Default,
+        workdir: "/w".into(),
+        rules: vec![],
+        grants: vec![],
+    }
+}
+
+async fn judge(gate: &Handle<GateMsg>, request: JudgeRequest) -> Result<Judgement, CallError> {
+    gate.call(SOON, |done| GateMsg::Judge {
+        request: Box::new(request),
+        done,
+    })
+    .await
+}
+
+async fn kind(gate: &Handle<GateMsg>, command: &str) -> VerdictKind {
+    judge(gate, request(command)).await.unwrap().verdict.kind
+}
+
+async fn add(gate: &Handle<GateMsg>, rule: &str) -> Result<(), String> {
+    let message = |done: Done<Result<(), String>>| GateMsg::AddRule {
+        rule: rule.to_owned(),
+        approval: Some(ApprovalId::NIL),
+        by: Principal::user("ana"),
+        done,
+    };
+    gate.call(SOON, message).await.unwrap()
+}
+
+#[tokio::test]
+async fn rules_of_the_node_the_session_and_its_grants_are_judged_together() {
+    let (_, store) = store().await;
+    let (_, gate) = gate(args(&store)).await;
+    assert_eq!(kind(&gate, "cargo test").await, VerdictKind::Ask);
+    assert_eq!(kind(&gate, "curl x").await, VerdictKind::Deny);
+    assert_eq!(kind(&gate, "rm -rf /").await, VerdictKind::Deny);
+    let with = |rules: &[&str], grants: &[&str]| JudgeRequest {
+        rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
+        grants: grants.iter().map(|rule| (*rule).to_owned()).collect(),
+        ..request("cargo test")
+    };
+    let verdict = |request| async { judge(&gate, request).await.unwrap().verdict };
+    assert_eq!(
+        verdict(with(&["allow Bash(cargo test:*)"], &[])).await.kind,
+        VerdictKind::Allow
+    );
+    assert_eq!(
+        verdict(with(&[], &["Bash(cargo test)"])).await.kind,
+        VerdictKind::Allow
+    );
+    assert_eq!(
+        verdict(with(&["deny Bash(cargo:*)"], &["Bash(cargo test)"]))
+            .await
+            .kind,
+        VerdictKind::Deny
+    );
+    let bad = verdict(with(&["allow Bash("], &["Bash(cargo test)"])).await;
+    assert_eq!(
+        (bad.kind, bad.rule.as_str()),
+        (VerdictKind::Deny, "gate:error"),
+        "I7: a rule that cannot be read denies"
+    );
+}
+
+#[tokio::test]
+async fn i1_an_always_rule_is_answered_for_when_it_is_durable_and_survives_a_restart() {
+    let (backend, store) = store().await;
+    let (first, handle) = gate(args(&store)).await;
+    assert_eq!(add(&handle, "Bash(cargo test)").await, Ok(()));
+    assert_eq!(kind(&handle, "cargo test").await, VerdictKind::Allow);
+    assert_eq!(
+        add(&handle, "allow Bash(cargo test)").await,
+        Ok(()),
+        "the same rule twice is one rule"
+    );
+    first.stop_and_wait(None, Some(SOON)).await.unwrap();
+
+    let (_, again) = gate(args(&store)).await;
+    assert_eq!(kind(&again, "cargo test").await, VerdictKind::Allow);
+    assert_eq!(add(&again, "Bash(ls)").await, Ok(()));
+    let page = backend.load(SessionId::NIL, Range::after(0)).await.unwrap();
+    let lines: Vec<String> = page
+        .events
+        .iter()
+        .map(|(_, body)| String::from_utf8(body.to_vec()).unwrap())
+        .collect();
+    let expected = |seq: u64, rule: &str| {
+        format!(
+            r#"{{"v":1,"session":"{nil}","seq":{seq},"at":"1970-01-01T00:00:01.000Z","by":"user:ana","type":"rule.added","rule":"{rule}","approval":"{nil}"}}"#,
+            nil = SessionId::NIL
+        )
+    };
+    let at = |line: &String| {
+        line.replace(
+            line.split("\"at\":\"").nth(1).unwrap().split('"').next().unwrap(),
+            "1970-01-01T00:00:01.000Z",
+        )
+    };
+    assert_eq!(
+        lines.iter().map(at).collect::<Vec<_>>(),
+        [
+            expected(1, "allow Bash(cargo test)"),
+            expected(2, "allow Bash(ls)")
+        ]
+    );
+    let rules = again.call(SOON, |done| GateMsg::Rules { done }).await.unwrap();
+    assert!(rules.ends_with(&[
+        "always: allow Bash(cargo test)".to_owned(),
+        "always: allow Bash(ls)".to_owned()
+    ]));
+}
+
+#[tokio::test]
+async fn i9_a_gate_that_was_fenced_off_reads_what_is_new_and_goes_on() {
+    let (_, store) = store().await;
+    let (_, one) = gate(args(&store)).await;
+    let (_, two) = gate(args(&store)).await;
+    assert_eq!(add(&one, "Bash(a)").await, Ok(()));
+    assert_eq!(add(&two, "Bash(b)").await, Ok(()));
+    assert_eq!(add(&one, "Bash(c)").await, Ok(()));
+    assert_eq!(
+        (kind(&one, "b").await, kind(&two, "a").await),
+        (VerdictKind::Allow, VerdictKind::Allow)
+    );
+}
+
+#[tokio::test]
+async fn many_rules_at_once_are_all_kept_and_bad_ones_refused() {
+    let (_, store) = store().await;
+    let (_, gate) = gate(args(&store)).await;
+    let mut waiting = Vec::new();
+    for n in 0..20 {
+        let (done, answer) = Done::channel();
+        let (rule, by) = (format!("Bash(run {n})"), Principal::user("ana"));
+        gate.cast(GateMsg::AddRule {
+            rule,
+            approval: None,
+            by,
+            done,
+        });
+        waiting.push(answer);
+    }
+    for answer in waiting {
+        assert_eq!(answer.await, Ok(Ok(())));
+    }
+    assert_eq!(kind(&gate, "run 19").await, VerdictKind::Allow);
+    assert!(
+        add(&gate, "Bash(a; b)")
+            .await
+            .unwrap_err()
+            .starts_with("rule \"Bash(a; b)\", character 7")
+    );
+}
+
+#[tokio::test]
+async fn wholly_denied_tools_are_not_offered() {
+    let (_, store) = store().await;
+    let (_, gate) = gate(args(&store)).await;
+    let ask = |rules: &[&str]| {
+        let (tools, rules) = (
+            vec!["Bash".into(), "Read".into()],
+            rules.iter().map(|rule| (*rule).to_owned()).collect(),
+        );
+        gate.call(SOON, move |done| GateMsg::WhollyDenied { tools, rules, done })
+    };
+    assert_eq!(ask(&["deny Bash"]).await, Ok(vec!["Bash".to_owned()]));
+    assert_eq!(ask(&[]).await, Ok(vec![]));
+    assert_eq!(
+        ask(&["deny ("]).await,
+        Ok(vec!["Bash".to_owned(), "Read".to_owned()])
+    );
+}
+
+fn panics(_: &Policy, _: &Request<'_>) -> Judgement {
+    panic!("a bug in judging")
+}
+
+/// What the stuck judge waits for.
+static RELEASE: Mutex<Option<mpsc::Receiver<()>>> = Mutex::new(None);
+
+fn stuck(_: &Policy, _: &Request<'_>) -> Judgement {
+    let release = RELEASE.lock().unwrap().take().unwrap();
+    let _ = release.recv();
+    Judgement::denied("late", "too late")
+}
+
+#[tokio::test]
+async fn i7_a_panic_while_judging_is_a_denial_and_the_gate_lives() {
+    let (_, store) = store().await;
+    let (actor, _) = Actor::spawn(None, PermissionGate::judging_with(panics), args(&store))
+        .await
+        .unwrap();
+    let gate = Handle::fixed("the permission gate", actor);
+    for _ in 0..2 {
+        let expected = Judgement::denied("gate:error", "judging this call failed");
+        assert_eq!(judge(&gate, request("ls")).await, Ok(expected));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn i7_a_gate_that_is_stuck_allows_nothing() {
+    let (release, wait) = mpsc::channel();
+    *RELEASE.lock().unwrap() = Some(wait);
+    let (_, store) = store().await;
+    let (actor, _) = Actor::spawn(None, PermissionGate::judging_with(stuck), args(&store))
+        .await
+        .unwrap();
+    let gate = Handle::fixed("the permission gate", actor);
+    let message = |done| GateMsg::Judge {
+        request: Box::new(request("ls")),
+        done,
+    };
+    let answer = gate.call(Duration::from_millis(50), message).await;
+    assert_eq!(answer, Err(CallError::Timeout("the permission gate")));
+    drop(release);
+}
+
+#[tokio::test]
+async fn i7_a_gate_that_goes_down_answers_nobody() {
+    let (_, store) = store().await;
+    let (actor, gate) = gate(args(&store)).await;
+    actor.kill();
+    let answer = judge(&gate, request("ls")).await;
+    assert_eq!(answer, Err(CallError::Gone("the permission gate")));
+}
+
+#[tokio::test]
+async fn i7_a_gate_that_cannot_read_its_rules_does_not_start() {
+    let pointer = Pointer::new("the session store");
+    let down = args(&pointer.handle());
+    assert!(Actor::spawn(None, PermissionGate::default(), down).await.is_err());
+    let (_, store) = store().await;
+    let mut bad = args(&store);
+    bad.rules.rules.push(RuleConfig::Deny("Bash(".into()));
+    assert!(Actor::spawn(None, PermissionGate::default(), bad).await.is_err());
+}
