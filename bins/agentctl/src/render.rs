@@ -2,23 +2,24 @@
 
 mod amount;
 mod approval;
-mod clean;
 mod live;
 mod node_rows;
 mod paint;
 mod rows;
+mod summary;
 mod table;
 mod transcript;
 
+pub(crate) use agentd_text::{for_terminal as clean, json_for_terminal, one_line};
 pub(crate) use amount::{age, dollars, span, tokens, word};
 pub(crate) use approval::{approval_lines, choices_line};
-pub(crate) use clean::{clean, json_for_terminal, one_line};
 pub(crate) use live::{LiveText, Rest};
 pub(crate) use node_rows::{ModelRow, ToolListRow, UsageListRow};
 pub(crate) use paint::Paint;
 pub(crate) use rows::{ApprovalRow, SessionDetail, SessionRow};
+pub(crate) use summary::summary;
 pub(crate) use table::table;
-pub(crate) use transcript::{Line, Tag, Transcript, summary};
+pub(crate) use transcript::{Line, Tag, Transcript};
 
 #[cfg(test)]
 mod tests;

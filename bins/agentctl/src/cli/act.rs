@@ -58,7 +58,7 @@ pub(crate) struct DecideArgs {
     #[arg(long, conflicts_with = "targets")]
     pub(crate) all: bool,
     /// With --all: only of sessions with this label; may be repeated
-    #[arg(short, long = "label", value_name = "K=V", value_parser = label, requires = "all")]
+    #[arg(short, long = "label", value_name = "K=V", value_parser = label, requires = "all", conflicts_with = "targets")]
     pub(crate) labels: Vec<(String, String)>,
     /// Do not ask before deciding many
     #[arg(short, long)]
@@ -88,10 +88,16 @@ pub(crate) struct TargetArgs {
     #[arg(long, conflicts_with = "sessions")]
     pub(crate) all: bool,
     /// With --all: only sessions with this label; may be repeated
-    #[arg(short, long = "label", value_name = "K=V", value_parser = label, requires = "all")]
+    #[arg(short, long = "label", value_name = "K=V", value_parser = label, requires = "all", conflicts_with = "sessions")]
     pub(crate) labels: Vec<(String, String)>,
     /// With --all: only these states, separated by commas
-    #[arg(long, value_name = "STATE,...", value_delimiter = ',', requires = "all")]
+    #[arg(
+        long,
+        value_name = "STATE,...",
+        value_delimiter = ',',
+        requires = "all",
+        conflicts_with = "sessions"
+    )]
     pub(crate) state: Vec<String>,
     /// Do not ask before acting on --all
     #[arg(short, long)]

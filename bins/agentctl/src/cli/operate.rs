@@ -75,7 +75,7 @@ pub(crate) struct CompletionArgs {
 )]
 pub(crate) struct DemoArgs {
     /// How many sessions
-    #[arg(value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub(crate) sessions: u16,
 }
 

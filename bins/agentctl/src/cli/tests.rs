@@ -70,6 +70,8 @@ fn what_contradicts_itself_is_refused() {
         "agentctl send x hi --steer --queue",
         "agentctl send x hi --input-file f",
         "agentctl rm x --all",
+        "agentctl cancel x -l a=b",
+        "agentctl deny x -l a=b",
         "agentctl approve x --all",
         "agentctl ps --socket /s --context c",
     ];
@@ -81,7 +83,7 @@ fn what_contradicts_itself_is_refused() {
         "agentctl approve",
         "agentctl wait",
         "agentctl show",
-        "agentctl cancel x -l a=b",
+        "agentctl cancel -l a=b",
         "agentctl send x hi --timeout 5s",
     ];
     for line in missing {

@@ -1,6 +1,6 @@
 //! What is shown of an open approval.
 
-use crate::render::clean::{clean, one_line};
+use crate::render::{clean, one_line};
 use agentd_protocol::{ApprovalKind, OpenApproval, Scope};
 
 /// Lines of detail that are shown at a prompt.

@@ -1,6 +1,6 @@
 //! Tables: one line a row, columns as wide as their cells, cut to the terminal's width.
 
-use crate::render::clean::one_line;
+use crate::render::one_line;
 use crate::render::paint::Paint;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 

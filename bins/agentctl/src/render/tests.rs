@@ -166,7 +166,7 @@ fn an_unknown_outcome_and_a_denial_are_told() {
     let mut outcome = ToolOutcome::text(ToolStatus::Interrupted, "interrupted, outcome unknown");
     outcome.outcome_unknown = true;
     let line = printed(&mut transcript, ToolFinished { tool_call, outcome });
-    assert_eq!(line, "stopped   (0ms, outcome unknown)\n");
+    assert_eq!(line, "stopped  (0ms, outcome unknown)\n");
     let verdict = Verdict {
         kind: VerdictKind::Deny,
         rule: "Bash(sudo:*)".into(),

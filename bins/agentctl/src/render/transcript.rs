@@ -1,9 +1,10 @@
 //! Events as lines for people.
 
 use crate::render::amount::{dollars, span, tokens, word};
-use crate::render::clean::{clean, one_line};
 use crate::render::live::text_of;
 use crate::render::paint::Paint;
+use crate::render::summary::summary;
+use crate::render::{clean, one_line};
 use agentd_protocol::{
     ApprovalDecided, Block, Decision, Event, EventBody, ModelFailed, Principal, Scope, ToolCallId,
     ToolFinished, ToolStatus, TurnFinished, VerdictKind,
@@ -201,7 +202,7 @@ impl Transcript {
     }
 }
 
-fn input_text(content: &[Block]) -> String {
+pub(crate) fn input_text(content: &[Block]) -> String {
     let text = text_of(content);
     let others = content
         .iter()
@@ -214,7 +215,7 @@ fn input_text(content: &[Block]) -> String {
     }
 }
 
-fn model_failed(failed: &ModelFailed) -> Line {
+pub(crate) fn model_failed(failed: &ModelFailed) -> Line {
     let what = format!("{}: {}", word(&failed.class), failed.message);
     match failed.retry_at {
         Some(at) => Line::new(
@@ -244,7 +245,7 @@ fn decided_line(decided: &ApprovalDecided, by: &Principal) -> Line {
     Line::new(tag, "answer", text)
 }
 
-fn turn_finished(turn: &TurnFinished) -> Line {
+pub(crate) fn turn_finished(turn: &TurnFinished) -> Line {
     let ok = turn.reason == agentd_protocol::EndReason::Completed;
     let text = format!(
         "{}: {} steps, {} tool calls, {} tokens, {}",
@@ -281,70 +282,4 @@ fn summary_line(body: &EventBody) -> Option<Line> {
     };
     let first = body.kind().split('.').next().unwrap_or_default();
     Some(Line::new(tag, first, summary(body)))
-}
-
-/// What an event says, in one line.
-pub(crate) fn summary(body: &EventBody) -> String {
-    match body {
-        EventBody::SessionCreated(e) => format!("created: {} ({}, {})", e.title, e.model, e.workdir),
-        EventBody::SessionUpdated(_) => "settings changed".to_owned(),
-        EventBody::SessionPaused(e) => format!("paused: {}", e.reason),
-        EventBody::SessionResumed(e) => format!("resumed: {}", e.reason),
-        EventBody::SessionClosed(e) => format!("closed: {}", e.reason),
-        EventBody::InputAccepted(e) => input_text(&e.content),
-        EventBody::InputCancelled(e) => format!("taken back: {}", e.input.short()),
-        EventBody::NoteInjected(e) => format!("{}: {}", word(&e.kind), e.text),
-        EventBody::TurnStarted(_) => "started".to_owned(),
-        EventBody::ModelStarted(e) => format!(
-            "step {} of {}, attempt {}: {}",
-            e.step, e.max_steps, e.attempt, e.model
-        ),
-        EventBody::ModelFinished(e) => text_of(&e.content),
-        EventBody::ModelFailed(e) => model_failed(e).text,
-        EventBody::ToolProposed(e) => format!("{} {}", e.name, e.input),
-        EventBody::VerdictGiven(e) => {
-            format!(
-                "{} by {}: {}",
-                word(&e.verdict.kind),
-                e.verdict.rule,
-                e.verdict.reason
-            )
-        }
-        EventBody::ApprovalAsked(e) => e.title.clone(),
-        EventBody::ApprovalDecided(e) => word(&e.decision),
-        EventBody::ToolStarted(e) => e.title.clone(),
-        EventBody::ToolFinished(e) => {
-            format!("{} ({})", word(&e.outcome.status), span(e.outcome.duration_ms))
-        }
-        EventBody::ContextCompacted(e) => {
-            format!(
-                "compacted: {} to {} tokens",
-                tokens(e.tokens_before),
-                tokens(e.tokens_after)
-            )
-        }
-        EventBody::LimitReached(e) => format!("{} at {}: {}", word(&e.limit), e.value, e.action),
-        EventBody::WarningRaised(e) => format!("{}: {}", e.code, e.message),
-        EventBody::TurnFinished(e) => turn_finished(e).text,
-        EventBody::SessionRecovered(e) => {
-            let closed: Vec<String> = e
-                .closed
-                .iter()
-                .map(|one| format!("{} {}", one.what, one.how))
-                .collect();
-            format!(
-                "recovered after a restart: {}",
-                if closed.is_empty() {
-                    "nothing was open".to_owned()
-                } else {
-                    closed.join(", ")
-                }
-            )
-        }
-        EventBody::SessionMoved(e) => format!("moved to node {}", e.node),
-        EventBody::SessionImported(e) => format!("imported from {}", e.from),
-        EventBody::RuleAdded(e) => format!("rule added: {}", e.rule),
-        EventBody::RuleRemoved(e) => format!("rule removed: {}", e.rule),
-        EventBody::Unknown => "of a newer version".to_owned(),
-    }
 }

@@ -1,18 +1,23 @@
 //! `export` and `import`: a session's exact stored lines, out and in.
 
 use crate::cli::{ExportArgs, ImportArgs};
+use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, News, Wanted};
 use crate::verbs::logs::Pages;
 use agentd_client::Client;
-use agentd_protocol::{Created, Event, EventBody, Fault, ImportParams};
+use agentd_protocol::{Created, Event, EventBody, Fault, ImportParams, Stamp};
 use std::fs::File;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{BufRead, BufReader};
+use std::time::Duration;
 
 /// A page of an import stays below this, and so below any frame limit that takes its lines at all.
 const PAGE_BYTES: usize = 1 << 20;
+/// The last page is written as a whole log; the daemon gives itself two minutes.
+const IMPORT_DEADLINE: Duration = Duration::from_secs(130);
 
 pub(crate) async fn export(ctx: &mut Ctx, args: &ExportArgs) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
@@ -62,21 +67,29 @@ pub(crate) async fn import(ctx: &mut Ctx, args: &ImportArgs) -> Result<Exit, Fai
         Box::new(BufReader::new(file))
     };
     let client = ctx.connect().await?;
-    let mut page = Vec::new();
+    let mut page = ImportParams {
+        key: args.key.clone(),
+        ..ImportParams::default()
+    };
     let mut bytes = 0;
     for line in reader.lines() {
         let line = line.map_err(|error| Failure::file(&args.file, &error))?;
         if line.trim().is_empty() {
             continue;
         }
-        if bytes + line.len() > PAGE_BYTES && !page.is_empty() {
-            send_page(&client, std::mem::take(&mut page), args.key.clone(), true).await?;
+        if bytes + line.len() > PAGE_BYTES && !page.lines.is_empty() {
+            // The key holds the pages together.
+            page.key.get_or_insert_with(fresh_key);
+            page.more = true;
+            send_page(&client, &page).await?;
+            page.lines.clear();
             bytes = 0;
         }
         bytes += line.len();
-        page.push(line);
+        page.lines.push(line);
     }
-    let created = send_page(&client, page, args.key.clone(), false).await?;
+    page.more = false;
+    let created = send_page(&client, &page).await?;
     let created = created
         .ok_or_else(|| Fault::version("bad_answer", "the daemon took the lines and made no session"))?;
     let id = created.session.to_string();
@@ -84,11 +97,12 @@ pub(crate) async fn import(ctx: &mut Ctx, args: &ImportArgs) -> Result<Exit, Fai
     Ok(Exit::OK)
 }
 
-async fn send_page(
-    client: &Client,
-    lines: Vec<String>,
-    key: Option<String>,
-    more: bool,
-) -> Result<Option<Created>, Failure> {
-    Ok(client.import(&ImportParams { lines, key, more }).await?)
+async fn send_page(client: &Client, page: &ImportParams) -> Result<Option<Created>, Failure> {
+    Ok(client.call("session.import", page, IMPORT_DEADLINE).await?)
+}
+
+/// A key that nobody else has.
+fn fresh_key() -> String {
+    let entropy = RandomState::new().build_hasher().finish();
+    format!("import-{}", Stamp::new(now(), entropy).append())
 }
