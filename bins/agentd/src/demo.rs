@@ -5,16 +5,16 @@ mod story;
 
 use agentd_client::{Client, ClientError, ConnectOptions, Push};
 use agentd_protocol::{
-    AttachParams, Block, CreateParams, DecideParams, Decision, EndReason, Event, EventBody, PermissionMode, Scope,
+    AttachParams, Block, CreateParams, DecideParams, Decision, EndReason, Event, EventBody, PermissionMode,
+    Scope,
 };
+use agentd_provider::demo as script;
 use anyhow::{Context as _, Result};
 use project::Project;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use story::Teller;
 use tokio::task::JoinSet;
-
-pub(crate) use project::scripts;
 
 /// How long a person may look at an approval before the demo answers it itself.
 const LOOK: Duration = Duration::from_millis(1_500);
@@ -29,13 +29,22 @@ pub(crate) async fn show(n: u32, socket: PathBuf) {
 
 async fn run(n: u32, socket: &Path, teller: &Teller) -> Result<()> {
     teller.banner();
-    let client = Client::connect(socket, ConnectOptions::default()).await.context("the daemon does not answer")?;
-    let work = tempfile::Builder::new().prefix("agentd-demo-work-").tempdir().context("no temporary directory")?;
+    let client = Client::connect(socket, &ConnectOptions::default())
+        .await
+        .context("the daemon does not answer")?;
+    let work = tempfile::Builder::new()
+        .prefix("agentd-demo-work-")
+        .tempdir()
+        .context("no temporary directory")?;
     let mut running = JoinSet::new();
     for number in 1..=n {
         let project = Project::create(work.path(), number)?;
         let (client, teller) = (client.clone(), teller.clone());
-        running.spawn(async move { one(number, &client, &project, &teller).await.map(|end| (number, end, project)) });
+        running.spawn(async move {
+            one(number, &client, &project, &teller)
+                .await
+                .map(|end| (number, end, project))
+        });
     }
     let mut done = Vec::new();
     while let Some(ended) = running.join_next().await {
@@ -45,7 +54,10 @@ async fn run(n: u32, socket: &Path, teller: &Teller) -> Result<()> {
     for (number, _, project) in &done {
         teller.diff(*number, &project.diff()?);
     }
-    let good = done.iter().filter(|(_, end, _)| *end == EndReason::Completed).count();
+    let good = done
+        .iter()
+        .filter(|(_, end, _)| *end == EndReason::Completed)
+        .count();
     teller.closing(good, &crate::serve::agentctl(socket, false));
     // The projects stay while the daemon stays: the person may want to look, or to go on in a session.
     std::future::pending::<()>().await;
@@ -60,16 +72,22 @@ async fn one(number: u32, client: &Client, project: &Project, teller: &Teller) -
             prompt: Some(vec![Block::text(project.prompt())]),
             title: Some(project.name()),
             workdir: project.dir().display().to_string(),
-            model: Some(project.model()),
+            model: Some(script::MODEL.to_owned()),
             mode: Some(PermissionMode::AcceptEdits),
             labels: [("demo".to_owned(), "true".to_owned())].into(),
-            rules: project.rules(),
+            rules: script::rules(),
             ..CreateParams::default()
         })
         .await?;
     let session = created.session.to_string();
-    let mut viewer =
-        client.attach(&AttachParams { session, deltas: false, decides: true, ..AttachParams::default() }).await?;
+    let mut viewer = client
+        .attach(&AttachParams {
+            session,
+            deltas: false,
+            decides: true,
+            ..AttachParams::default()
+        })
+        .await?;
     while let Some(push) = viewer.next().await {
         let Push::Event(stored) = push else { continue };
         let event: Event = serde_json::from_slice(&stored.json).context("a stored event does not parse")?;
@@ -102,5 +120,5 @@ async fn answer(client: &Client, approval: &str) -> Result<()> {
 }
 
 fn conflict(error: &ClientError) -> bool {
-    error.fault().class == agentd_protocol::FaultClass::Conflict
+    agentd_protocol::Fault::from(error.clone()).class == agentd_protocol::FaultClass::Conflict
 }

@@ -18,7 +18,10 @@ const EXIT_USAGE: u8 = 2;
 
 fn main() -> ExitCode {
     // The daemon starts itself again as the helper that runs commands; that must come before any thread.
-    if std::env::args_os().nth(1).is_some_and(|arg| arg == agentd_sandbox::HELPER_ARG) {
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|arg| arg == agentd_sandbox::HELPER_ARG)
+    {
         return agentd_sandbox::helper_main();
     }
     let args = match Args::try_parse() {
@@ -36,13 +39,20 @@ fn main() -> ExitCode {
         Err(error) => return fail(EXIT_USAGE, &error.to_string()),
     };
     if args.print_config || args.check_config {
-        let text = if args.print_config { loaded.view(true) } else { "the configuration is good".to_owned() };
+        let text = if args.print_config {
+            loaded.view(true)
+        } else {
+            "the configuration is good".to_owned()
+        };
         // A closed pipe is no error worth a word.
         let _ = writeln!(std::io::stdout(), "{}", text.trim_end());
         return ExitCode::SUCCESS;
     }
     if let Some(address) = args.http.as_deref().filter(|address| *address != "off") {
-        return fail(EXIT_USAGE, &format!("--http {address}: this version serves no HTTP; use --http off, or the control socket"));
+        return fail(
+            EXIT_USAGE,
+            &format!("--http {address}: this version serves no HTTP; use --http off, or the control socket"),
+        );
     }
     if let Some(faults) = environment.get("AGENTD_FAULTS")
         && let Err(error) = agentd_store::fault::arm(faults)
@@ -56,14 +66,26 @@ fn load(args: &Args, environment: &BTreeMap<String, String>) -> Result<Loaded, S
     let home = environment.get("XDG_CONFIG_HOME").cloned();
     let home = home.or_else(|| environment.get("HOME").map(|home| format!("{home}/.config")));
     let mut sources = Sources::standard(home.as_deref().map(Path::new), args.config.clone());
-    sources.environment = environment.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+    sources.environment = environment
+        .iter()
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
     agentd_settings::load(&sources)
 }
 
 /// What of the environment decides about paths.
 fn surroundings(environment: &BTreeMap<String, String>) -> Surroundings {
-    let path = |name: &str| environment.get(name).filter(|value| !value.is_empty()).map(Into::into);
-    Surroundings { home: path("HOME"), data_home: path("XDG_DATA_HOME"), runtime_dir: path("XDG_RUNTIME_DIR") }
+    let path = |name: &str| {
+        environment
+            .get(name)
+            .filter(|value| !value.is_empty())
+            .map(Into::into)
+    };
+    Surroundings {
+        home: path("HOME"),
+        data_home: path("XDG_DATA_HOME"),
+        runtime_dir: path("XDG_RUNTIME_DIR"),
+    }
 }
 
 /// Says what is wrong on stderr.

@@ -23,19 +23,29 @@ pub(crate) fn run(args: Args, loaded: Loaded, environment: BTreeMap<String, Stri
     };
     let settings = &loaded.settings.node;
     let data_dir = args.data_dir.clone().or_else(|| configured(&settings.data_dir));
-    let data_dir = temporary.as_ref().map(|dir| dir.path().to_path_buf()).or(data_dir);
+    let data_dir = temporary
+        .as_ref()
+        .map(|dir| dir.path().to_path_buf())
+        .or(data_dir);
     let socket = args.socket.clone().or_else(|| configured(&settings.socket));
-    let paths = match Paths::choose(&surroundings(&environment), data_dir.as_deref(), socket.as_deref()) {
+    let paths = match Paths::choose(
+        &surroundings(&environment),
+        data_dir.as_deref(),
+        socket.as_deref(),
+    ) {
         Ok(paths) => paths,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
     };
-    if let Err(error) = paths
-        .create()
-        .and_then(|()| agentd_node::start_logging(&paths, &loaded.settings.log, args.log.as_deref(), args.verbose))
-    {
+    if let Err(error) = paths.create().and_then(|()| {
+        agentd_node::start_logging(&paths, &loaded.settings.log, args.log.as_deref(), args.verbose)
+    }) {
         return fail(error.exit_code(), &error.to_string());
     }
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("agentd").build() {
+    let runtime = match tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .thread_name("agentd")
+        .build()
+    {
         Ok(runtime) => runtime,
         Err(error) => return fail(EXIT_INTERNAL, &format!("no runtime: {error}")),
     };
@@ -62,7 +72,13 @@ async fn serve(
     let socket = paths.socket.clone();
     let demo = args.demo;
     let notify = environment.get("NOTIFY_SOCKET").cloned();
-    let node = Node::start(NodeArgs { loaded, environment, paths, scripts: demo.map(demo::scripts).unwrap_or_default() }).await?;
+    let node = Node::start(NodeArgs {
+        loaded,
+        environment,
+        paths,
+        scripts: demo.map(demo::scripts).unwrap_or_default(),
+    })
+    .await?;
     announce(&node, notify.as_deref());
     let showing = demo.map(|n| tokio::spawn(demo::show(n, socket)));
     let ended = node.until_ended().await;
@@ -77,7 +93,11 @@ fn announce(node: &Node, notify: Option<&str>) {
     let mut stderr = std::io::stderr().lock();
     let ctl = agentctl(node.socket(), node.default_socket());
     let lines = [
-        format!("agentd ready on {} (pid {})", node.socket().display(), std::process::id()),
+        format!(
+            "agentd ready on {} (pid {})",
+            node.socket().display(),
+            std::process::id()
+        ),
         format!("  model: {}", node.model_note()),
         format!("  data:  {}", node.data_dir().display()),
         "  web:   off (this version has none)".to_owned(),
@@ -98,11 +118,17 @@ fn announce(node: &Node, notify: Option<&str>) {
 pub(crate) fn agentctl(socket: &Path, default_socket: bool) -> String {
     let exe = std::env::current_exe().unwrap_or_default();
     let beside = exe.with_file_name("agentctl").exists();
-    let in_checkout = exe.ancestors().any(|dir| dir.file_name().is_some_and(|name| name == "target"));
+    let in_checkout = exe
+        .ancestors()
+        .any(|dir| dir.file_name().is_some_and(|name| name == "target"));
     let program = match (in_checkout, beside) {
         (true, true) => exe.with_file_name("agentctl").display().to_string(),
         (true, false) => "cargo run -qp agentctl --".to_owned(),
         (false, _) => "agentctl".to_owned(),
     };
-    if default_socket { program } else { format!("{program} --socket {}", socket.display()) }
+    if default_socket {
+        program
+    } else {
+        format!("{program} --socket {}", socket.display())
+    }
 }

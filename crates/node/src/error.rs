@@ -54,6 +54,14 @@ impl NodeError {
         Self::Path { path: path.to_path_buf(), source }
     }
 
+    /// An error of the control socket.
+    pub(crate) fn socket(path: &Path, error: &agentd_control::ControlError) -> Self {
+        match error {
+            agentd_control::ControlError::InUse { .. } => Self::SocketInUse(path.to_path_buf()),
+            other => Self::Socket { path: path.to_path_buf(), why: other.to_string() },
+        }
+    }
+
     /// The exit code of the daemon: 2 configuration, 69 in use, 70 internal, else 1.
     #[must_use]
     pub const fn exit_code(&self) -> u8 {

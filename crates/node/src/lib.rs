@@ -1,1 +1,26 @@
-//! node
+//! Assembly: from settings to an actor tree to a running node. The only place that knows everything.
+//!
+//! Invariants: I6 (a singleton that fails is restarted alone, or with what must fold anew; a meltdown ends the process),
+//! I8 (what is logged is redacted).
+//!
+//! Flow: settings -> store, models, tools -> `Root` -> singletons -> control socket -> until a signal -> drain -> stop.
+
+mod children;
+mod error;
+mod logs;
+mod node;
+mod notify;
+mod paths;
+mod root;
+mod rotated;
+mod scribe;
+mod start;
+mod trace_lines;
+mod view;
+
+pub use error::NodeError;
+pub use logs::start_logging;
+pub use node::{Ended, Node, NodeArgs};
+pub use notify::notify_ready;
+pub use paths::{Paths, Surroundings};
+pub use root::Health;

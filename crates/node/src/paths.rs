@@ -23,6 +23,7 @@ pub struct Paths {
     pub data_dir: PathBuf,
     /// The control socket.
     pub socket: PathBuf,
+    default_socket: bool,
 }
 
 impl Paths {
@@ -38,6 +39,7 @@ impl Paths {
         socket: Option<&Path>,
     ) -> Result<Self, NodeError> {
         let own_dir = data_dir.is_some();
+        let default_socket = !own_dir && socket.is_none();
         let data_dir = match data_dir {
             Some(dir) => std::path::absolute(dir).map_err(|e| NodeError::path(dir, e))?,
             None => surroundings
@@ -52,7 +54,13 @@ impl Paths {
             (None, Some(runtime)) if !own_dir => runtime.join("agentd/agentd.sock"),
             (None, _) => data_dir.join("agentd.sock"),
         };
-        Ok(Self { data_dir, socket })
+        Ok(Self { data_dir, socket, default_socket })
+    }
+
+    /// Whether clients find the socket without being told.
+    #[must_use]
+    pub const fn is_default(&self) -> bool {
+        self.default_socket
     }
 
     /// Makes the directories, for this user alone.

@@ -36,8 +36,6 @@ pub(crate) enum RootMsg {
         /// Why.
         why: Down,
     },
-    /// Something that no restart mends: an I/O error of the store.
-    Fatal(String),
 }
 
 /// The root actor.
@@ -115,15 +113,11 @@ impl Actor for Root {
     }
 
     async fn handle(&self, me: ActorRef<RootMsg>, msg: RootMsg, state: &mut State) -> Result<(), ActorProcessingErr> {
-        match msg {
-            RootMsg::Down { who, why } => {
-                // A child that we stopped ourselves is not in the table any more.
-                if let Some(child) = state.running.remove(&who) {
-                    tracing::error!(%child, %why, "a singleton went down and is restarted");
-                    state.restart(child, &me).await;
-                }
-            }
-            RootMsg::Fatal(why) => state.fatal(why),
+        let RootMsg::Down { who, why } = msg;
+        // A child that we stopped ourselves is not in the table any more.
+        if let Some(child) = state.running.remove(&who) {
+            tracing::error!(%child, %why, "a singleton went down and is restarted");
+            state.restart(child, &me).await;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// A log file that moves to `NAME.1`, `NAME.2`, … when it reaches its size; the oldest goes. Whole writes only: a line is
 /// never split over two files.
 #[derive(Debug)]
-pub struct Rotated {
+pub(crate) struct Rotated {
     path: PathBuf,
     max_bytes: u64,
     files: u32,
@@ -21,7 +21,7 @@ impl Rotated {
     ///
     /// # Errors
     /// When the file cannot be opened.
-    pub fn open(path: &Path, max_bytes: u64, files: u32) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, max_bytes: u64, files: u32) -> io::Result<Self> {
         let file = append_to(path)?;
         let size = file.metadata()?.len();
         Ok(Self { path: path.to_path_buf(), max_bytes, files: files.max(1), file, size })

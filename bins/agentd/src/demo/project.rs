@@ -1,6 +1,5 @@
 //! The project that an agent of the demo repairs.
 
-use agentd_node::NamedScript;
 use agentd_provider::demo as script;
 use anyhow::{Context as _, Result};
 use std::fs;
@@ -12,15 +11,6 @@ pub(super) struct Project {
     number: u32,
     dir: PathBuf,
     before: Vec<(String, String)>,
-}
-
-/// The scripted models of a demo with `n` sessions.
-pub(crate) fn scripts(n: u32) -> Vec<NamedScript> {
-    (1..=n).map(|number| NamedScript { name: model(number), script: script::script(number) }).collect()
-}
-
-fn model(number: u32) -> String {
-    format!("demo-{number}")
 }
 
 impl Project {
@@ -45,27 +35,24 @@ impl Project {
         format!("demo {}", self.number)
     }
 
-    pub(super) fn model(&self) -> String {
-        model(self.number)
-    }
-
     pub(super) fn prompt(&self) -> String {
         script::prompt(self.number)
-    }
-
-    /// All but the first session may run the test without asking: one approval is enough for a demo.
-    pub(super) fn rules(&self) -> Vec<String> {
-        if self.number == 1 { Vec::new() } else { vec!["allow Bash(sh test.sh)".to_owned()] }
     }
 
     /// What the agent changed, as a unified diff.
     pub(super) fn diff(&self) -> Result<String> {
         let mut all = String::new();
         for (path, before) in &self.before {
-            let after = fs::read_to_string(self.dir.join(path)).with_context(|| format!("cannot read {path}"))?;
+            let after =
+                fs::read_to_string(self.dir.join(path)).with_context(|| format!("cannot read {path}"))?;
             if after != *before {
                 let diff = similar::TextDiff::from_lines(before, &after);
-                all.push_str(&diff.unified_diff().header(&format!("a/{path}"), &format!("b/{path}")).to_string());
+                all.push_str(
+                    &diff
+                        .unified_diff()
+                        .header(&format!("a/{path}"), &format!("b/{path}"))
+                        .to_string(),
+                );
             }
         }
         Ok(all)

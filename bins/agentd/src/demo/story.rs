@@ -15,7 +15,10 @@ const OUTPUT_LINES: usize = 3;
 
 impl Teller {
     pub(super) fn new(sessions: u32) -> Self {
-        Self { colour: std::io::stdout().is_terminal(), sessions }
+        Self {
+            colour: std::io::stdout().is_terminal(),
+            sessions,
+        }
     }
 
     pub(super) fn banner(&self) {
@@ -28,7 +31,11 @@ impl Teller {
     /// A line of session `number`.
     pub(super) fn line(&self, number: u32, text: &str) {
         // One colour a session, from the six that are readable on light and dark.
-        let label = if self.colour { format!("\x1b[3{}m[{number}]\x1b[0m", 1 + number % 6) } else { format!("[{number}]") };
+        let label = if self.colour {
+            format!("\x1b[3{}m[{number}]\x1b[0m", 1 + number % 6)
+        } else {
+            format!("[{number}]")
+        };
         self.print(&format!("{label} {}", agentd_text::for_terminal(text)));
     }
 
@@ -47,7 +54,11 @@ impl Teller {
                 _ => "0",
             };
             let line = agentd_text::for_terminal(line);
-            self.print(&if self.colour { format!("[{number}] \x1b[{shade}m{line}\x1b[0m") } else { format!("[{number}] {line}") });
+            self.print(&if self.colour {
+                format!("[{number}] \x1b[{shade}m{line}\x1b[0m")
+            } else {
+                format!("[{number}] {line}")
+            });
         }
     }
 
@@ -78,8 +89,13 @@ fn lines(body: &EventBody) -> Vec<String> {
             })
             .collect(),
         EventBody::ModelFailed(failure) => {
-            let next = failure.retry_at.map_or("gives up", |_| "the call is started again");
-            vec![format!("the model call failed ({}): {next}", first_line(&failure.message))]
+            let next = failure
+                .retry_at
+                .map_or("gives up", |_| "the call is started again");
+            vec![format!(
+                "the model call failed ({}): {next}",
+                first_line(&failure.message)
+            )]
         }
         EventBody::ApprovalAsked(asked) => {
             let mut lines = vec![format!("ASKS: {}", asked.title)];
@@ -90,13 +106,26 @@ fn lines(body: &EventBody) -> Vec<String> {
         EventBody::ToolStarted(tool) => vec![format!("runs: {}", tool.title)],
         EventBody::ToolFinished(done) => {
             let shown = done.outcome.display.as_ref().unwrap_or(&done.outcome.llm_text);
-            let mark = if done.outcome.status == ToolStatus::Ok { "ok" } else { "failed" };
-            let mut lines: Vec<String> =
-                shown.lines().filter(|line| !line.trim().is_empty()).take(OUTPUT_LINES).map(|l| format!("      {l}")).collect();
+            let mark = if done.outcome.status == ToolStatus::Ok {
+                "ok"
+            } else {
+                "failed"
+            };
+            let mut lines: Vec<String> = shown
+                .lines()
+                .filter(|line| !line.trim().is_empty())
+                .take(OUTPUT_LINES)
+                .map(|l| format!("      {l}"))
+                .collect();
             lines.push(format!("      {mark} after {} ms", done.outcome.duration_ms));
             lines
         }
-        EventBody::TurnFinished(end) => vec![format!("done: {} ({} steps, {} tool calls)", word(&end.reason), end.steps, end.tool_calls)],
+        EventBody::TurnFinished(end) => vec![format!(
+            "done: {} ({} steps, {} tool calls)",
+            word(&end.reason),
+            end.steps,
+            end.tool_calls
+        )],
         _ => Vec::new(),
     }
 }
@@ -107,5 +136,8 @@ fn first_line(text: &str) -> &str {
 
 /// The contract's word for a value.
 fn word(value: &impl serde::Serialize) -> String {
-    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|v| v.as_str().map(str::to_owned))
+        .unwrap_or_default()
 }

@@ -1,0 +1,233 @@
+//! How the tree is put together: each singleton, what it is given, and the handles that point at its present incarnation.
+
+use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, ModelMsg, Pointer, StoreMsg, SupervisorMsg, ToolMsg};
+use agentd_loop_supervisor::{Bounds, LoopSupervisor, SupervisorArgs};
+use agentd_model_client::{ClientArgs, ModelClient};
+use agentd_permission_gate::{GateArgs, PermissionGate};
+use agentd_provider::Registry as Models;
+use agentd_session_loop::{KidSpawner, Services, Timing};
+use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
+use agentd_settings::Settings;
+use agentd_store::Backend;
+use agentd_tool_executor::{ExecutorArgs, ToolExecutor};
+use agentd_tools::Registry as Tools;
+use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Message};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a singleton may take to stop before it is killed.
+const STOP: Duration = Duration::from_secs(5);
+
+/// A singleton of the tree.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Child {
+    Feed,
+    SessionStore,
+    /// One per provider.
+    ModelClient(String),
+    ToolExecutor,
+    PermissionGate,
+    LoopSupervisor,
+}
+
+impl fmt::Display for Child {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Feed => f.write_str("the feed"),
+            Self::SessionStore => f.write_str("the session store"),
+            Self::ModelClient(provider) => write!(f, "the model client of {provider}"),
+            Self::ToolExecutor => f.write_str("the tool executor"),
+            Self::PermissionGate => f.write_str("the permission gate"),
+            Self::LoopSupervisor => f.write_str("the loop supervisor"),
+        }
+    }
+}
+
+/// What all children are made from.
+#[derive(Debug)]
+pub(crate) struct ChildArgs {
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) backend: Arc<dyn Backend>,
+    pub(crate) models: Models,
+    pub(crate) http: reqwest::Client,
+    pub(crate) tools: Tools,
+    pub(crate) executor: ExecutorArgs,
+    pub(crate) clock: Clock,
+    pub(crate) home: Option<String>,
+    pub(crate) on_fatal: OnFatal,
+}
+
+/// The pointers that the root moves.
+#[derive(Debug)]
+pub(crate) struct Children {
+    feed: Pointer<FeedMsg>,
+    store: Pointer<StoreMsg>,
+    models: BTreeMap<String, Pointer<ModelMsg>>,
+    tools: Pointer<ToolMsg>,
+    gate: Pointer<GateMsg>,
+    supervisor: Pointer<SupervisorMsg>,
+}
+
+/// Everybody else's ends of the pointers.
+#[derive(Debug, Clone)]
+pub(crate) struct Handles {
+    pub(crate) feed: Handle<FeedMsg>,
+    pub(crate) store: Handle<StoreMsg>,
+    pub(crate) models: BTreeMap<String, Handle<ModelMsg>>,
+    pub(crate) gate: Handle<GateMsg>,
+    pub(crate) supervisor: Handle<SupervisorMsg>,
+}
+
+impl Children {
+    /// Pointers for these providers.
+    pub(crate) fn new(models: &Models) -> Self {
+        Self {
+            feed: Pointer::new("the feed"),
+            store: Pointer::new("the session store"),
+            models: models.providers().into_keys().map(|name| (name, Pointer::new("the model client"))).collect(),
+            tools: Pointer::new("the tool executor"),
+            gate: Pointer::new("the permission gate"),
+            supervisor: Pointer::new("the loop supervisor"),
+        }
+    }
+
+    /// Handles for those outside of the tree.
+    pub(crate) fn handles(&self) -> Handles {
+        Handles {
+            feed: self.feed.handle(),
+            store: self.store.handle(),
+            models: self.models.iter().map(|(name, pointer)| (name.clone(), pointer.handle())).collect(),
+            gate: self.gate.handle(),
+            supervisor: self.supervisor.handle(),
+        }
+    }
+
+    /// The order of starting: each after what it uses.
+    pub(crate) fn in_order(&self) -> Vec<Child> {
+        let mut order = vec![Child::Feed, Child::SessionStore];
+        order.extend(self.models.keys().cloned().map(Child::ModelClient));
+        order.extend([Child::ToolExecutor, Child::PermissionGate, Child::LoopSupervisor]);
+        order
+    }
+
+    /// Starts a child linked to the root and points its handles at it.
+    pub(crate) async fn start(
+        &self,
+        child: &Child,
+        args: &ChildArgs,
+        root: ActorCell,
+    ) -> Result<ActorId, ActorProcessingErr> {
+        let settings = &args.settings;
+        match child {
+            Child::Feed => {
+                let limits = FeedLimits {
+                    viewer_bytes: usize::try_from(settings.limits.attach_ring_bytes).unwrap_or(usize::MAX),
+                    ..FeedLimits::default()
+                };
+                let feed = FeedArgs { committed: args.backend.committed(), limits };
+                Ok(point(&self.feed, Actor::spawn_linked(None, Feed, feed, root).await?.0))
+            }
+            Child::SessionStore => {
+                let store = StoreArgs {
+                    backend: Arc::clone(&args.backend),
+                    feed: self.feed.handle(),
+                    limits: StoreLimits::default(),
+                    on_fatal: args.on_fatal.clone(),
+                };
+                Ok(point(&self.store, Actor::spawn_linked(None, SessionStore, store, root).await?.0))
+            }
+            Child::ModelClient(provider) => {
+                let permits = args.models.providers().get(provider).copied().unwrap_or(1);
+                let client = ClientArgs { provider: provider.clone(), permits, clock: args.clock };
+                let actor = ModelClient::start(client, root).await?;
+                let pointer = self.models.get(provider).ok_or("no such provider")?;
+                Ok(point(pointer, actor))
+            }
+            Child::ToolExecutor => Ok(point(&self.tools, ToolExecutor::start(args.executor.clone(), root).await?)),
+            Child::PermissionGate => {
+                let gate = GateArgs {
+                    rules: settings.permission.clone(),
+                    home: args.home.clone(),
+                    store: self.store.handle(),
+                    clock: args.clock,
+                };
+                Ok(point(&self.gate, PermissionGate::start(gate, root).await?))
+            }
+            Child::LoopSupervisor => {
+                let supervisor = SupervisorArgs { services: Arc::new(self.services(args)), bounds: bounds(settings) };
+                Ok(point(&self.supervisor, LoopSupervisor::start(supervisor, root).await?))
+            }
+        }
+    }
+
+    fn services(&self, args: &ChildArgs) -> Services {
+        let handles = self.handles();
+        Services {
+            clock: args.clock,
+            store: handles.store,
+            feed: handles.feed,
+            gate: handles.gate,
+            tools: self.tools.handle(),
+            models: agentd_session_loop::Models::new(args.models.clone(), handles.models),
+            workers: Box::new(KidSpawner { http: args.http.clone(), store: self.store.handle() }),
+            registry: args.tools.clone(),
+            config: Arc::new(core_config(&args.settings)),
+            sandbox: agentd_protocol::SandboxLevel::None,
+            timing: Timing { idle: args.settings.node.idle_passivate, ..Timing::default() },
+        }
+    }
+
+    /// Stops a child; one that does not stop in time is killed.
+    pub(crate) async fn stop(&self, child: &Child) {
+        match child {
+            Child::Feed => halt(&self.feed).await,
+            Child::SessionStore => halt(&self.store).await,
+            Child::ModelClient(provider) => {
+                if let Some(pointer) = self.models.get(provider) {
+                    halt(pointer).await;
+                }
+            }
+            Child::ToolExecutor => halt(&self.tools).await,
+            Child::PermissionGate => halt(&self.gate).await,
+            Child::LoopSupervisor => halt(&self.supervisor).await,
+        }
+    }
+}
+
+fn point<M: Message>(pointer: &Pointer<M>, actor: ActorRef<M>) -> ActorId {
+    let id = actor.get_id();
+    pointer.set(actor);
+    id
+}
+
+async fn halt<M: Message>(pointer: &Pointer<M>) {
+    let actor = pointer.handle().actor();
+    pointer.clear();
+    if let Some(actor) = actor
+        && actor.stop_and_wait(None, Some(STOP)).await.is_err()
+    {
+        actor.kill();
+    }
+}
+
+fn bounds(settings: &Settings) -> Bounds {
+    Bounds {
+        hot: settings.limits.sessions_hot as usize,
+        wake_per_second: settings.node.wake_per_second,
+        ..Bounds::default()
+    }
+}
+
+/// The settings of the pure core.
+fn core_config(settings: &Settings) -> agentd_turn::Config {
+    agentd_turn::Config {
+        intent_patterns: settings.r#loop.intent_patterns.clone(),
+        max_retries: settings.retry.max_retries,
+        base_ms: settings.retry.base_ms,
+        cap_ms: settings.retry.cap_ms,
+        max_queue: settings.limits.queue_inputs as usize,
+        ..agentd_turn::Config::default()
+    }
+}

@@ -1,0 +1,244 @@
+//! A running node: started from settings, ended by a signal, a client, or a failure that no restart mends.
+
+use crate::children::{ChildArgs, Children, Handles};
+use crate::error::NodeError;
+use crate::paths::Paths;
+use crate::root::{Health, Root, RootArgs, RootMsg};
+use crate::rotated::Rotated;
+use crate::scribe::Scribe;
+use crate::view::View;
+use agentd_actor_kit::{Clock, SupervisorMsg};
+use agentd_api::{Api, NodeFacts, Parts, StopRequest};
+use agentd_session_store::OnFatal;
+use agentd_settings::{Loaded, Settings};
+use agentd_store::Backend;
+use agentd_tools::Registry as Tools;
+use ractor::{Actor, ActorRef};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+/// How much longer than its deadline a drain may take before it is given up.
+const DRAIN_GRACE: Duration = Duration::from_secs(5);
+/// How long the tree may take to stop.
+const STOP: Duration = Duration::from_secs(15);
+/// How long the store may take to close.
+const CLOSE: Duration = Duration::from_secs(10);
+
+/// What a node is started from.
+#[derive(Debug)]
+pub struct NodeArgs {
+    /// The configuration.
+    pub loaded: Loaded,
+    /// The process's environment: credentials are looked up in it, nothing else.
+    pub environment: BTreeMap<String, String>,
+    /// Where it keeps its things; made already.
+    pub paths: Paths,
+    /// Add the scripted model of a demo with this many sessions, and make it the default.
+    pub demo: Option<u32>,
+}
+
+/// How a node ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// As asked.
+    Stopped,
+    /// It could not go on.
+    Failed(String),
+}
+
+/// A running node.
+#[derive(Debug)]
+pub struct Node {
+    settings: Arc<Settings>,
+    paths: Paths,
+    default_socket: bool,
+    model_note: String,
+    root: ActorRef<RootMsg>,
+    handles: Handles,
+    backend: Arc<dyn Backend>,
+    health: watch::Receiver<Health>,
+    stop_requests: mpsc::Receiver<StopRequest>,
+    stop_serving: watch::Sender<bool>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Node {
+    /// Starts everything: store, tree, control socket. Answers when commands are taken.
+    ///
+    /// # Errors
+    /// Whatever is missing or in use, with what to do about it.
+    pub async fn start(args: NodeArgs) -> Result<Self, NodeError> {
+        let settings = Arc::new(args.loaded.settings.clone());
+        let sandbox = agentd_sandbox::check(settings.sandbox.require)
+            .map_err(|e| NodeError::Unsupported(format!("sandbox.require: {e}")))?;
+        tracing::info!(?sandbox, data = %args.paths.data_dir.display(), "agentd starts");
+        let listener = agentd_control::bind(&args.paths.socket).await.map_err(|e| NodeError::socket(&args.paths.socket, &e))?;
+        let backend = crate::start::open_store(&settings, &args.paths).await?;
+        let models = crate::start::models(&settings, &args.environment, args.demo).await?;
+        let model_note = format!("{} ({})", models.default_model(), models.default_reason());
+        let clock = Clock::System;
+        let children = Children::new(&models);
+        let handles = children.handles();
+        let (health_tx, health) = watch::channel(Health::default());
+        let fatal = health_tx.clone();
+        let child_args = Arc::new(ChildArgs {
+            home: args.environment.get("HOME").cloned(),
+            // A store that had to stop for good ends the process: a restart of its actor would not mend the disk.
+            on_fatal: OnFatal::new(move |why| fatal.send_modify(|health| health.fatal = Some(why))),
+            settings: Arc::clone(&settings),
+            backend: Arc::clone(&backend),
+            models: models.clone(),
+            http: crate::start::http(&settings)?,
+            tools: Tools::builtin(&settings.tools),
+            executor: crate::start::executor(&settings, &args.environment, &args.paths)?,
+            clock,
+        });
+        let tools = child_args.tools.clone();
+        let root_args = RootArgs { child_args, children, health: health_tx, clock };
+        let (root, _) = Actor::spawn(None, Root, root_args)
+            .await
+            .map_err(|e| NodeError::Actor { actor: "the root", why: e.to_string() })?;
+        let (stop_tx, stop_requests) = mpsc::channel(4);
+        let parts = Parts {
+            supervisor: handles.supervisor.clone(),
+            store: handles.store.clone(),
+            feed: handles.feed.clone(),
+            gate: handles.gate.clone(),
+            backend: Arc::clone(&backend),
+            view: Arc::new(View { models, clients: handles.models.clone(), health: health.clone() }),
+            registry: tools,
+            settings: Arc::clone(&settings),
+            clock,
+            facts: facts(&settings, &args.paths, &model_note, clock),
+            stop: stop_tx,
+        };
+        let (stop_serving, serving) = watch::channel(false);
+        let api = Arc::new(Api::new(parts));
+        let mut tasks = vec![tokio::spawn(agentd_control::serve(listener, api, serving))];
+        tasks.extend(scribe(&settings, &args.paths, &handles)?);
+        let default_socket = args.paths.is_default();
+        Ok(Self {
+            settings,
+            paths: args.paths,
+            default_socket,
+            model_note,
+            root,
+            handles,
+            backend,
+            health,
+            stop_requests,
+            stop_serving,
+            tasks,
+        })
+    }
+
+    /// The control socket.
+    #[must_use]
+    pub fn socket(&self) -> &Path {
+        &self.paths.socket
+    }
+
+    /// Whether clients find the socket without being told.
+    #[must_use]
+    pub const fn default_socket(&self) -> bool {
+        self.default_socket
+    }
+
+    /// The data directory.
+    #[must_use]
+    pub fn data_dir(&self) -> &Path {
+        &self.paths.data_dir
+    }
+
+    /// The default model, and why it is that one.
+    #[must_use]
+    pub fn model_note(&self) -> &str {
+        &self.model_note
+    }
+
+    /// Runs until somebody ends it: the first SIGTERM or SIGINT, or a client's word, drains; the second stops at once.
+    pub async fn until_ended(mut self) -> Ended {
+        let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+            return Ended::Failed("signals cannot be received".to_owned());
+        };
+        let mut fatal = self.health.clone();
+        let request = tokio::select! {
+            _ = term.recv() => StopRequest::Drain,
+            _ = int.recv() => StopRequest::Drain,
+            Some(request) = self.stop_requests.recv() => request,
+            Ok(health) = fatal.wait_for(|health| health.fatal.is_some()) => {
+                let why = health.fatal.clone().unwrap_or_default();
+                return Ended::Failed(why);
+            }
+        };
+        if request == StopRequest::Drain {
+            tokio::select! {
+                () = self.drain() => {}
+                _ = term.recv() => tracing::warn!("a second signal: stopping at once"),
+                _ = int.recv() => tracing::warn!("a second signal: stopping at once"),
+            }
+        }
+        self.stop().await;
+        Ended::Stopped
+    }
+
+    async fn drain(&self) {
+        let within = self.settings.node.drain_timeout;
+        tracing::info!(?within, "draining: no new turns; what runs may end");
+        let deadline_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
+        let drained =
+            self.handles.supervisor.call(within + DRAIN_GRACE, |done| SupervisorMsg::Drain { deadline_ms, done }).await;
+        match drained {
+            Ok(0) => tracing::info!("drained"),
+            Ok(running) => tracing::warn!(running, "sessions were still running; they go on after the next start"),
+            Err(error) => tracing::warn!(%error, "the drain did not end"),
+        }
+    }
+
+    async fn stop(self) {
+        self.stop_serving.send_replace(true);
+        if self.root.stop_and_wait(None, Some(STOP)).await.is_err() {
+            tracing::warn!("the actor tree did not stop in time");
+        }
+        match tokio::time::timeout(CLOSE, self.backend.close()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%error, "the store did not close well"),
+            Err(_) => tracing::error!("the store did not close in time"),
+        }
+        for task in self.tasks {
+            task.abort();
+        }
+    }
+}
+
+fn facts(settings: &Settings, paths: &Paths, model: &str, clock: Clock) -> NodeFacts {
+    NodeFacts {
+        node: crate::start::node_name(settings),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        pid: std::process::id(),
+        started_at: clock.now(),
+        socket: paths.socket.display().to_string(),
+        store: agentd_settings::mask_url(&settings.store.url),
+        data_dir: paths.data_dir.display().to_string(),
+        model: model.to_owned(),
+    }
+}
+
+fn scribe(settings: &Settings, paths: &Paths, handles: &Handles) -> Result<Option<JoinHandle<()>>, NodeError> {
+    let open = |wanted: bool, name: &str| {
+        let path = paths.logs().join(name);
+        let file = wanted.then(|| Rotated::open(&path, settings.log.max_bytes, settings.log.files)).transpose();
+        file.map_err(|e| NodeError::path(&path, e))
+    };
+    let (trace, audit) = (open(settings.log.trace, "trace.jsonl")?, open(settings.log.audit, "audit.jsonl")?);
+    if trace.is_none() && audit.is_none() {
+        return Ok(None);
+    }
+    let scribe = Scribe::new(trace, audit, handles.feed.clone(), handles.store.clone());
+    Ok(Some(tokio::spawn(scribe.run())))
+}

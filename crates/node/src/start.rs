@@ -1,0 +1,69 @@
+//! From settings to the parts of a node.
+
+use crate::error::NodeError;
+use crate::paths::Paths;
+use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
+use agentd_sandbox::Environment;
+use agentd_settings::Settings;
+use agentd_store::{Backend, Options};
+use agentd_tool_executor::ExecutorArgs;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A registration that is never renewed by anybody else: an embedded store has one node.
+const REGISTRATION: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
+
+/// Opens the store and registers this node.
+pub(crate) async fn open_store(settings: &Settings, paths: &Paths) -> Result<Arc<dyn Backend>, NodeError> {
+    let backend = agentd_store::open(&settings.store.url, &paths.data_dir, Options::default())?;
+    backend.register_node(&node_name(settings), REGISTRATION).await?;
+    Ok(backend)
+}
+
+/// The models that this node may use. Secrets are made known to the redaction of logs.
+pub(crate) async fn models(
+    settings: &Settings,
+    environment: &BTreeMap<String, String>,
+    demo_sessions: Option<u32>,
+) -> Result<Models, NodeError> {
+    let client = http(settings)?;
+    let local = probe_local(&client, settings).await;
+    let mut models = resolve(settings, &|name| environment.get(name).cloned(), &local);
+    for secret in models.secrets() {
+        agentd_text::register_secret(secret.expose());
+    }
+    if let Some(sessions) = demo_sessions {
+        models.insert_scripted_default(demo::MODEL, demo::script(sessions), "the demo's script");
+    }
+    Ok(models)
+}
+
+/// The HTTP client of all model calls.
+pub(crate) fn http(settings: &Settings) -> Result<reqwest::Client, NodeError> {
+    http_client(Duration::from_millis(settings.retry.connect_ms)).map_err(|e| NodeError::Unsupported(e.to_string()))
+}
+
+/// What running tools need.
+pub(crate) fn executor(
+    settings: &Settings,
+    environment: &BTreeMap<String, String>,
+    paths: &Paths,
+) -> Result<ExecutorArgs, NodeError> {
+    let exe = std::env::current_exe().map_err(|e| NodeError::path("/proc/self/exe".as_ref(), e))?;
+    let variables = environment.iter().map(|(name, value)| (name.into(), value.into()));
+    Ok(ExecutorArgs {
+        exe,
+        environment: Environment::allowed(variables, &settings.sandbox.env),
+        spill_dir: paths.data_dir.join("spill"),
+        tools: settings.tools.clone(),
+    })
+}
+
+/// What other nodes and people call this node.
+pub(crate) fn node_name(settings: &Settings) -> String {
+    if !settings.node.name.is_empty() {
+        return settings.node.name.clone();
+    }
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

@@ -1,0 +1,43 @@
+//! What only the node as a whole can say.
+
+use crate::root::Health;
+use agentd_actor_kit::{Handle, ModelMsg};
+use agentd_api::NodeView;
+use agentd_protocol::ModelStatus;
+use agentd_provider::Registry as Models;
+use async_trait::async_trait;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// How long a model client may take to say how it is.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The node as the api sees it.
+#[derive(Debug)]
+pub(crate) struct View {
+    pub(crate) models: Models,
+    pub(crate) clients: BTreeMap<String, Handle<ModelMsg>>,
+    pub(crate) health: watch::Receiver<Health>,
+}
+
+#[async_trait]
+impl NodeView for View {
+    async fn models(&self) -> Vec<ModelStatus> {
+        let mut rows = self.models.rows();
+        for (provider, client) in &self.clients {
+            // A client that does not answer shows as idle; that it is down is in the log.
+            let Ok(status) = client.call(PATIENCE, |done| ModelMsg::Status { done }).await else { continue };
+            for row in rows.iter_mut().filter(|row| row.provider == *provider) {
+                row.running = status.running;
+                row.waiting = status.waiting;
+                row.paused_until = status.paused_until;
+            }
+        }
+        rows
+    }
+
+    fn restarts(&self) -> u64 {
+        self.health.borrow().restarts
+    }
+}
