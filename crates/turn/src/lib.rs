@@ -1,8 +1,9 @@
 //! The agent as pure state machines: inputs in, events and effects out. No tokio, no actors, no clock.
 //!
-//! Invariants: I3 (every call ends in exactly one result), I4 (no effect before its durable intent, none repeated),
-//! I7 (what cannot be judged is denied). Live state and recovery are one code path: `Durable` changes only in `apply`.
-//! Flow: `Agent::step(Input, Scene)` -> `decide` -> events, each applied -> `Step { events, effects, reply }`.
+//! Invariants: I2 (a log with a gap is refused), I3 (every call ends in exactly one result), I4 (no effect before its
+//! durable intent, none repeated), I7 (what cannot be judged is denied). Live state and recovery are one code path:
+//! [`Durable`] changes only where an event is applied, and a decision applies each fact the moment it is written down.
+//! Flow: [`Agent::step`] -> `decide` (the turn loop) -> events, each applied -> [`Step`] with events, effects, reply.
 
 mod agent;
 mod apply;
