@@ -61,12 +61,12 @@ pub async fn call<S: Sink>(
                 client,
                 request,
                 anthropic::url(spec),
-                anthropic::headers(spec),
+                &anthropic::headers(spec),
                 sink,
             )
             .await
         }
-        Dialect::OpenaiChat => over_http(client, request, chat::url(spec), chat::headers(spec), sink).await,
+        Dialect::OpenaiChat => over_http(client, request, chat::url(spec), &chat::headers(spec), sink).await,
         other @ (Dialect::OpenaiResponses | Dialect::Gemini | Dialect::LlamaCompletion | Dialect::Ollama) => {
             let what = format!("the dialect {} is not available yet", dialect_name(other));
             Err(ModelError::new(FailureClass::InvalidRequest, what))
@@ -79,7 +79,7 @@ async fn over_http<S: Sink>(
     client: &Client,
     request: Request<'_>,
     url: String,
-    own: Vec<(&'static str, String)>,
+    own: &[(&'static str, String)],
     sink: &mut S,
 ) -> Result<(ModelReply, Latency), ModelError> {
     let spec = request.spec;
@@ -111,7 +111,7 @@ async fn over_http<S: Sink>(
 
 fn headers(
     spec: &ModelSpec,
-    own: Vec<(&'static str, String)>,
+    own: &[(&'static str, String)],
     body: &RequestBody,
 ) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();

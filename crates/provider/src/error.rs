@@ -36,12 +36,13 @@ impl ModelError {
         Self::new(FailureClass::Transient, message)
     }
 
-    /// Cuts a key out of the message: some servers echo what they were sent (I8).
+    /// Cuts the key, and whatever else looks like one, out of the message: some servers echo what they were sent (I8).
     #[must_use]
     pub(crate) fn without(mut self, secret: Option<&Secret>) -> Self {
         if let Some(secret) = secret.filter(|secret| !secret.is_empty()) {
             self.message = self.message.replace(secret.expose(), "[redacted]");
         }
+        self.message = agentd_text::redact(&self.message).into_owned();
         self
     }
 }
@@ -75,8 +76,10 @@ mod tests {
 
     #[test]
     fn i8_an_echoed_key_is_cut_out_of_the_message() {
-        let error = ModelError::transient("bad key sk-123 given").without(Some(&Secret::new("sk-123")));
+        let error = ModelError::transient("bad key abc-1 given").without(Some(&Secret::new("abc-1")));
         assert_eq!(error.message, "bad key [redacted] given");
+        let other = ModelError::transient("upstream sent Bearer abcdefghijklmnop1234567890").without(None);
+        assert!(!other.message.contains("abcdefghijklmnop"), "{}", other.message);
     }
 
     #[test]

@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn the_message_is_found_in_every_providers_error() {
         let check = |body: Value, expected: Option<&str>| {
-            assert_eq!(error_message(&body).as_deref(), expected, "{body}")
+            assert_eq!(error_message(&body).as_deref(), expected, "{body}");
         };
         check(json!({"error": {"message": "a", "type": "t"}}), Some("a"));
         check(json!({"error": "b", "code": "c"}), Some("b"));

@@ -1,6 +1,8 @@
 //! Decodes recorded streams of real providers. They are not part of the repository: `AGENTD_FIXTURES` names the
 //! directory that has `model-streams/cassettes/PROVIDER/…/*.yaml`.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot read its input must fail")]
+
 use agentd_protocol::{Block, StopReason};
 use agentd_provider::{Decoder, Dialect, ModelError, ModelReply, ModelSpec, Script, classify};
 use serde::Deserialize;

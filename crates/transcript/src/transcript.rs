@@ -8,6 +8,9 @@ use agentd_protocol::{
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// How the model tells agentd's own words from a person's; the base prompt explains it.
+const NOTE_MARK: &str = "[agentd] ";
+
 /// The conversation of one session so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transcript {
@@ -42,7 +45,7 @@ impl Transcript {
                 self.inputs.remove(&cancelled.input);
             }
             EventBody::NoteInjected(note) => {
-                let block = Block::text(note.text.clone());
+                let block = Block::text(format!("{NOTE_MARK}{}", note.text));
                 self.count(std::slice::from_ref(&block));
                 self.notes.push(block);
             }

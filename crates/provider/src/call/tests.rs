@@ -314,7 +314,7 @@ async fn a_sink_that_never_takes_a_piece_does_not_hold_the_call_for_ever() {
     struct Stuck;
     impl Sink for Stuck {
         async fn send(&mut self, _: ModelEvent) {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
     let spec = spec("http://unused");

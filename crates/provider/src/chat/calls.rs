@@ -110,6 +110,7 @@ impl Part {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::needless_pass_by_value, reason = "json values read better by value")]
     use super::*;
     use serde_json::json;
 

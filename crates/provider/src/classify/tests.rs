@@ -104,6 +104,10 @@ fn chat_servers_errors_have_their_classes() {
     );
     check(400, &openai("", "content_filter", "filtered"), ContentFilter);
     check(500, &openai("server_error", "", "oops"), Transient);
+}
+
+#[test]
+fn local_servers_and_others_have_their_classes() {
     let llama = r#"{"error":{"code":400,"type":"exceed_context_size_error","message":"request (2009 tokens) exceeds the available context size (512 tokens)","n_ctx":512}}"#;
     check(400, llama, ContextOverflow);
     check(
@@ -179,7 +183,7 @@ fn a_server_that_says_retry_is_believed() {
 #[test]
 fn errors_inside_a_stream_have_their_classes() {
     let check = |frame: Value, expected: FailureClass| {
-        assert_eq!(classify_stream_error(&frame).class, expected, "{frame}")
+        assert_eq!(classify_stream_error(&frame).class, expected, "{frame}");
     };
     check(
         json!({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),

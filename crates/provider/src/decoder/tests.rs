@@ -1,3 +1,5 @@
+#![expect(clippy::needless_pass_by_value, reason = "json values read better by value")]
+
 use super::*;
 use crate::script::Script;
 use serde_json::json;
@@ -58,6 +60,7 @@ fn transient(result: &Result<ModelReply, ModelError>) -> bool {
 
 #[test]
 fn anthropic_blocks_are_put_together() {
+    let tool = |id: &str, name: &str| json!({"type": "tool_use", "id": id, "name": name, "input": {}});
     let mut all = vec![
         start("msg_1"),
         json!({"type": "ping"}),
@@ -70,20 +73,20 @@ fn anthropic_blocks_are_put_together() {
         grow(2, json!({"type": "text_delta", "text": "Hel"})),
         grow(2, json!({"type": "text_delta", "text": "lo"})),
         grow(2, json!({"type": "future_delta", "x": 1})),
-        begin(
-            3,
-            json!({"type": "tool_use", "id": "toolu_1", "name": "Read", "input": {}}),
-        ),
+        begin(3, tool("toolu_1", "Read")),
         grow(3, json!({"type": "input_json_delta", "partial_json": "{\"p\""})),
         grow(3, json!({"type": "input_json_delta", "partial_json": ":1}"})),
-        begin(
-            4,
-            json!({"type": "tool_use", "id": "toolu_2", "name": "Ls", "input": {}}),
-        ),
+        begin(4, tool("toolu_2", "Ls")),
         grow(4, json!({"type": "input_json_delta", "partial_json": ""})),
     ];
     all.extend(stop("tool_use"));
     let raw = |value: Value| Some(value.to_string());
+    let usage = Usage {
+        input: 10,
+        output: 20,
+        cache_read: 5,
+        ..Usage::default()
+    };
     let reply = ModelReply {
         content: vec![
             Block::Thinking {
@@ -107,13 +110,7 @@ fn anthropic_blocks_are_put_together() {
             },
         ],
         stop_reason: StopReason::ToolUse,
-        usage: Usage {
-            input: 10,
-            output: 20,
-            cache_read: 5,
-            cache_write: 0,
-            reasoning: 0,
-        },
+        usage,
         cost_usd: None,
         model: "claude".into(),
         request_id: Some("msg_1".into()),

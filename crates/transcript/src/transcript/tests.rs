@@ -174,7 +174,7 @@ fn results_come_in_the_order_of_the_calls_before_notes_and_inputs() {
                 vec![
                     result(1, "one", false),
                     result(2, "two", false),
-                    Block::text("hurry"),
+                    Block::text("[agentd] hurry"),
                     Block::text("also"),
                 ],
             ),
