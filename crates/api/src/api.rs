@@ -3,7 +3,9 @@
 use crate::approvals::KnownApprovals;
 use crate::methods::Scope;
 use crate::uploads::Uploads;
-use agentd_actor_kit::{CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg};
+use agentd_actor_kit::{
+    CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg,
+};
 use agentd_protocol::{Fault, ModelStatus, Principal, SessionId, Timestamp};
 use agentd_settings::Settings;
 use agentd_store::{Backend, IdempotencyKey, StoreError};
@@ -123,7 +125,11 @@ impl Api {
     /// What a principal may do: a local user everything, anybody else nothing.
     #[must_use]
     pub fn scopes(&self, who: &Principal) -> Vec<Scope> {
-        if who.0.starts_with("user:") { Scope::ALL.to_vec() } else { Vec::new() }
+        if who.0.starts_with("user:") {
+            Scope::ALL.to_vec()
+        } else {
+            Vec::new()
+        }
     }
 
     /// The configuration.
@@ -171,8 +177,20 @@ impl Api {
         key: Option<IdempotencyKey>,
     ) -> Result<Reply, Fault> {
         let (command, by) = (Box::new(command), who.clone());
-        let routed = |done| SupervisorMsg::Route(Routed { session, command, by, key, done });
-        self.parts.supervisor.call(COMMAND, routed).await.map_err(fault_of)?
+        let routed = |done| {
+            SupervisorMsg::Route(Routed {
+                session,
+                command,
+                by,
+                key,
+                done,
+            })
+        };
+        self.parts
+            .supervisor
+            .call(COMMAND, routed)
+            .await
+            .map_err(fault_of)?
     }
 }
 
@@ -181,7 +199,10 @@ pub(crate) async fn read_from<T: Send + 'static>(
     store: &Handle<StoreMsg>,
     read: impl FnOnce(Done<Result<T, StoreError>>) -> Read,
 ) -> Result<T, Fault> {
-    let answer = store.call(READ, |done| StoreMsg::Read(read(done))).await.map_err(fault_of)?;
+    let answer = store
+        .call(READ, |done| StoreMsg::Read(read(done)))
+        .await
+        .map_err(fault_of)?;
     answer.map_err(Fault::from)
 }
 

@@ -4,8 +4,8 @@ use crate::answers::Answers as _;
 use crate::api::Api;
 use crate::words::cut;
 use agentd_protocol::{
-    ApprovalId, ApprovalKind, ApprovalListParams, DecideParams, Decided, Decision, Fault, Labels, OpenApproval,
-    Principal, SessionId,
+    ApprovalId, ApprovalKind, ApprovalListParams, DecideParams, Decided, Decision, Fault, Labels,
+    OpenApproval, Principal, SessionId,
 };
 use agentd_store::Filter;
 use agentd_turn::Command;
@@ -13,8 +13,16 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::PoisonError;
 
 /// States in which an approval can be open; a session at rest has none.
-const AWAKE: [&str; 8] =
-    ["queued", "starting", "running", "waiting", "backing_off", "compacting", "paused", "faulted"];
+const AWAKE: [&str; 8] = [
+    "queued",
+    "starting",
+    "running",
+    "waiting",
+    "backing_off",
+    "compacting",
+    "paused",
+    "faulted",
+];
 /// Approvals whose session is remembered, to answer a late decision with `conflict`.
 const KNOWN: usize = 10_000;
 const PAGE: u32 = 500;
@@ -31,7 +39,11 @@ pub(crate) struct KnownApprovals {
 impl KnownApprovals {
     fn remember(&mut self, open: &[OpenApproval]) {
         for approval in open {
-            if self.sessions.insert(approval.approval, approval.session).is_none() {
+            if self
+                .sessions
+                .insert(approval.approval, approval.session)
+                .is_none()
+            {
                 self.order.push_back(approval.approval);
             }
             if self.order.len() > KNOWN
@@ -51,10 +63,19 @@ impl KnownApprovals {
 
 impl Api {
     pub(crate) async fn approvals(&self, params: &ApprovalListParams) -> Result<Vec<OpenApproval>, Fault> {
-        let Some(word) = &params.session else { return self.open(&params.labels).await };
+        let Some(word) = &params.session else {
+            return self.open(&params.labels).await;
+        };
         let summary = self.row_of(word).await?.summary;
-        let chosen = params.labels.iter().all(|(key, value)| summary.labels.get(key) == Some(value));
-        let open = if chosen { summary.open_approvals } else { Vec::new() };
+        let chosen = params
+            .labels
+            .iter()
+            .all(|(key, value)| summary.labels.get(key) == Some(value));
+        let open = if chosen {
+            summary.open_approvals
+        } else {
+            Vec::new()
+        };
         self.remember(&open);
         Ok(open)
     }
@@ -64,17 +85,38 @@ impl Api {
             Fault::invalid("decision_missing", "the decision is missing").hint("allow, deny or answer")
         })?;
         if matches!(decision, Decision::Expired | Decision::Withdrawn) {
-            return Err(Fault::invalid("bad_decision", "a person decides allow, deny or answer"));
+            return Err(Fault::invalid(
+                "bad_decision",
+                "a person decides allow, deny or answer",
+            ));
         }
-        let words = params.answer.iter().chain(&params.message).map(String::len).sum::<usize>();
+        let words = params
+            .answer
+            .iter()
+            .chain(&params.message)
+            .map(String::len)
+            .sum::<usize>();
         if words > MAX_WORDS {
-            return Err(Fault::invalid("too_many_words", format!("answer and message have at most {MAX_WORDS} bytes")));
+            return Err(Fault::invalid(
+                "too_many_words",
+                format!("answer and message have at most {MAX_WORDS} bytes"),
+            ));
         }
         let (approval, session) = self.approval(params.approval.trim()).await?;
         let (scope, answer, message) = (params.scope, params.answer, params.message);
-        let command = Command::Decide { approval, decision, scope, answer, message };
+        let command = Command::Decide {
+            approval,
+            decision,
+            scope,
+            answer,
+            message,
+        };
         let seq = self.route(who, session, command, None).await?.done().seq;
-        Ok(Decided { approval, session, seq })
+        Ok(Decided {
+            approval,
+            session,
+            seq,
+        })
     }
 
     /// The approval that a word stands for: its id, a prefix of either end, or a session with exactly one open.
@@ -99,16 +141,28 @@ impl Api {
             Fault::not_found("unknown_approval", message)
                 .hint("it may have been answered already; `agentctl approvals` lists what is open")
         };
-        let sessions = if word == "@last" { vec![self.session(word).await?] } else {
-            self.candidates(word).await?.into_iter().map(|(session, _)| session).collect()
+        let sessions = if word == "@last" {
+            vec![self.session(word).await?]
+        } else {
+            self.candidates(word)
+                .await?
+                .into_iter()
+                .map(|(session, _)| session)
+                .collect()
         };
         if sessions.is_empty() {
             return Err(unknown());
         }
-        let theirs: Vec<&OpenApproval> = open.iter().filter(|open| sessions.contains(&open.session)).collect();
+        let theirs: Vec<&OpenApproval> = open
+            .iter()
+            .filter(|open| sessions.contains(&open.session))
+            .collect();
         match theirs.as_slice() {
             [one] => Ok((one.approval, one.session)),
-            [] => Err(Fault::conflict("nothing_open", format!("{:?} has no open approval", cut(word)))),
+            [] => Err(Fault::conflict(
+                "nothing_open",
+                format!("{:?} has no open approval", cut(word)),
+            )),
             several => Err(ambiguous(word, several)),
         }
     }
@@ -116,11 +170,18 @@ impl Api {
     /// All open approvals of the fleet, the oldest first.
     async fn open(&self, labels: &Labels) -> Result<Vec<OpenApproval>, Fault> {
         let states = AWAKE.map(str::to_owned).to_vec();
-        let mut filter = Filter { states, labels: labels.clone(), limit: PAGE, ..Filter::default() };
+        let mut filter = Filter {
+            states,
+            labels: labels.clone(),
+            limit: PAGE,
+            ..Filter::default()
+        };
         let mut open = Vec::new();
         loop {
             let rows = self.rows(filter.clone()).await?;
-            let Some(last) = rows.last().map(|row| row.summary.session) else { break };
+            let Some(last) = rows.last().map(|row| row.summary.session) else {
+                break;
+            };
             open.extend(rows.into_iter().flat_map(|row| row.summary.open_approvals));
             filter.after = Some(last);
         }
@@ -152,9 +213,21 @@ fn ambiguous(word: &str, several: &[&OpenApproval]) -> Fault {
     let list: Vec<String> = several
         .iter()
         .take(SHOWN)
-        .map(|open| format!("{} ({}: {})", open.approval.short(), kind(open.kind), cut(&open.title)))
+        .map(|open| {
+            format!(
+                "{} ({}: {})",
+                open.approval.short(),
+                kind(open.kind),
+                cut(&open.title)
+            )
+        })
         .collect();
-    let message = format!("{:?} is not one open approval but {}: {}", cut(word), several.len(), list.join(", "));
+    let message = format!(
+        "{:?} is not one open approval but {}: {}",
+        cut(word),
+        several.len(),
+        list.join(", ")
+    );
     Fault::conflict("ambiguous_approval", message).hint("give more of the approval's id")
 }
 

@@ -42,7 +42,10 @@ impl Api {
             (None, after) => after.unwrap_or(0),
         };
         if seen > head {
-            return Err(Fault::invalid("seq_ahead", format!("the log ends at {head}, there is no {seen} to go on from")));
+            return Err(Fault::invalid(
+                "seq_ahead",
+                format!("the log ends at {head}, there is no {seen} to go on from"),
+            ));
         }
         let queue = usize::try_from(self.settings().limits.attach_ring).unwrap_or(usize::MAX);
         let wish = Wish {
@@ -50,11 +53,23 @@ impl Api {
             viewer: self.next_viewer(),
             deltas: params.deltas,
             decides: params.decides,
-            queue: queue.clamp(1, 65_536),
+            queue: queue.clamp(8, 65_536),
         };
         let place = Place::take(&self.parts.feed, wish, head).await?;
         let (store, feed) = (self.parts.store.clone(), self.parts.feed.clone());
-        Ok((Subscribed { sub: wish.viewer, head }, Attachment { store, feed, wish, place, seen }))
+        Ok((
+            Subscribed {
+                sub: wish.viewer,
+                head,
+            },
+            Attachment {
+                store,
+                feed,
+                wish,
+                place,
+                seen,
+            },
+        ))
     }
 }
 
@@ -68,14 +83,23 @@ impl Attachment {
     /// Pushes until the viewer is gone or the subscription is over.
     pub async fn run(mut self, queue: mpsc::Sender<Pushed>) {
         let gone = queue.clone();
-        let out = Out { sub: self.sub(), queue };
+        let out = Out {
+            sub: self.sub(),
+            queue,
+        };
         let stop = tokio::select! {
             Err(stop) = self.follow(&out) => stop,
             () = gone.closed() => Stop::ViewerGone,
         };
         if let Stop::Ended(code, message) = stop {
             // The viewer may have gone meanwhile.
-            let _ = out.push(Push::Ended { code, message, cursor: None }).await;
+            let _ = out
+                .push(Push::Ended {
+                    code,
+                    message,
+                    cursor: None,
+                })
+                .await;
         }
     }
 
@@ -84,21 +108,29 @@ impl Attachment {
             self.catch_up(out).await?;
             self.stay(out).await?;
             out.push(Push::Lagged(Lagged { after_seq: self.seen })).await?;
-            let (feed, wish, seen) = (self.feed.clone(), self.wish, self.seen);
-            self.place = patiently(|| Place::take(&feed, wish, seen)).await?;
+            self.take_place().await?;
         }
+    }
+
+    async fn take_place(&mut self) -> Result<(), Stop> {
+        self.place.give_up();
+        let (feed, wish, seen) = (&self.feed, self.wish, self.seen);
+        self.place = patiently(|| Place::take(feed, wish, seen)).await?;
+        Ok(())
     }
 
     /// Reads the log up to its head and says where things stand there.
     async fn catch_up(&mut self, out: &Out) -> Result<(), Stop> {
         let row = loop {
             let row = self.row().await?;
-            if row.head <= self.seen {
+            if row.head > self.seen {
+                self.replay(row.head, out).await?;
+            } else if self.place.align(self.seen).await {
                 break row;
+            } else {
+                self.take_place().await?;
             }
-            self.replay(row.head, out).await?;
         };
-        self.place.align(self.seen).await;
         let synced = Synced {
             seq: self.seen,
             status: self.place.status.take().unwrap_or(row.summary.status),
@@ -123,9 +155,13 @@ impl Attachment {
                 max_bytes: PAGE_BYTES,
                 ..Range::after(self.seen)
             };
-            let page = patiently(|| read_from(&self.store, |done| Read::Load { session, range, done })).await?;
+            let page =
+                patiently(|| read_from(&self.store, |done| Read::Load { session, range, done })).await?;
             if page.events.is_empty() {
-                return Err(Stop::Ended("failed", format!("the log has nothing after {}", self.seen)));
+                return Err(Stop::Ended(
+                    "failed",
+                    format!("the log has nothing after {}", self.seen),
+                ));
             }
             for (seq, json) in page.events {
                 out.push(Push::Event { json, cursor: None }).await?;
@@ -141,7 +177,11 @@ impl Attachment {
             match frame {
                 FeedFrame::Event { event, .. } if event.seq <= self.seen => {}
                 FeedFrame::Event { event, .. } if event.seq == self.seen + 1 => {
-                    out.push(Push::Event { json: event.body, cursor: None }).await?;
+                    out.push(Push::Event {
+                        json: event.body,
+                        cursor: None,
+                    })
+                    .await?;
                     self.seen = event.seq;
                 }
                 FeedFrame::Delta { delta, .. } => out.push(Push::Delta(delta)).await?,

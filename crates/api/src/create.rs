@@ -17,7 +17,10 @@ const NO_PROJECT: &str = "root";
 
 impl Api {
     pub(crate) async fn create(&self, who: &Principal, params: CreateParams) -> Result<Value, Fault> {
-        let key = match self.keyed(who, "session.create", params.key.as_deref(), &params).await? {
+        let key = match self
+            .keyed(who, "session.create", params.key.as_deref(), &params)
+            .await?
+        {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key) => key,
         };
@@ -34,7 +37,12 @@ impl Api {
         let reply = self.route(who, session, command, key.clone()).await;
         let outcome = reply.and_then(|reply| {
             let (input, seq) = reply.created()?;
-            Ok(Created { session, name, input, seq })
+            Ok(Created {
+                session,
+                name,
+                input,
+                seq,
+            })
         });
         self.settle(key, outcome).await
     }
@@ -43,8 +51,11 @@ impl Api {
     async fn first_event(&self, params: &CreateParams) -> Result<SessionCreated, Fault> {
         let settings = &self.parts.settings;
         if settings.sandbox.require != SandboxLevel::None {
-            return Err(Fault::denied("sandbox_missing", "this build has no kernel sandbox, and the settings require one")
-                .hint("set sandbox.require = \"none\" to run commands unsandboxed"));
+            return Err(Fault::denied(
+                "sandbox_missing",
+                "this build has no kernel sandbox, and the settings require one",
+            )
+            .hint("set sandbox.require = \"none\" to run commands unsandboxed"));
         }
         if let Some(prompt) = &params.prompt {
             validate::content(prompt, settings.limits.max_input_bytes)?;
@@ -61,14 +72,23 @@ impl Api {
         if let Some(parent) = params.parent {
             self.row(parent).await?;
         }
-        let project = Path::new(&workdir).file_name().map(|name| name.to_string_lossy().into_owned());
+        let project = Path::new(&workdir)
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
         let project = project.unwrap_or_else(|| NO_PROJECT.to_owned());
         let title = match &params.title {
             Some(title) => validate::title(title)?,
-            None => params.prompt.as_deref().and_then(validate::title_from).unwrap_or_else(|| project.clone()),
+            None => params
+                .prompt
+                .as_deref()
+                .and_then(validate::title_from)
+                .unwrap_or_else(|| project.clone()),
         };
-        let overrides =
-            LimitOverrides { preset: params.preset, max_turns: params.max_turns, headless: params.headless };
+        let overrides = LimitOverrides {
+            preset: params.preset,
+            max_turns: params.max_turns,
+            headless: params.headless,
+        };
         Ok(SessionCreated {
             title,
             project,
@@ -89,9 +109,14 @@ impl Api {
 
     fn check_prompts(&self, params: &CreateParams) -> Result<(), Fault> {
         let limit = self.parts.settings.limits.max_input_bytes;
-        let texts = [("system_prompt", &params.system_prompt), ("append_system_prompt", &params.append_system_prompt)];
+        let texts = [
+            ("system_prompt", &params.system_prompt),
+            ("append_system_prompt", &params.append_system_prompt),
+        ];
         for (field, text) in texts {
-            let length = text.as_ref().map_or(0, |text| u64::try_from(text.len()).unwrap_or(u64::MAX));
+            let length = text
+                .as_ref()
+                .map_or(0, |text| u64::try_from(text.len()).unwrap_or(u64::MAX));
             if length > limit {
                 let message = format!("{field} has {length} bytes, the limit is {limit}");
                 return Err(Fault::invalid("prompt_too_large", message));
@@ -104,9 +129,13 @@ impl Api {
     pub(crate) async fn model(&self, asked: Option<&str>) -> Result<String, Fault> {
         let models = self.parts.view.models().await;
         let Some(name) = asked.filter(|name| !matches!(*name, "" | "auto" | "default")) else {
-            let default = models.into_iter().find(|model| model.default).map(|model| model.name);
+            let default = models
+                .into_iter()
+                .find(|model| model.default)
+                .map(|model| model.name);
             return default.ok_or_else(|| {
-                Fault::unavailable("no_model", "no model is configured").hint("set model.default, see `agentctl models`")
+                Fault::unavailable("no_model", "no model is configured")
+                    .hint("set model.default, see `agentctl models`")
             });
         };
         if models.iter().any(|model| model.name == name) {
@@ -126,12 +155,19 @@ impl Api {
         let all = || specs.iter().map(|spec| spec.name.to_owned()).collect();
         let mut tools: Vec<String> = match &params.tools {
             None => all(),
-            Some(asked) => asked.iter().map(|name| self.tool(name)).collect::<Result<_, _>>()?,
+            Some(asked) => asked
+                .iter()
+                .map(|name| self.tool(name))
+                .collect::<Result<_, _>>()?,
         };
         let mut seen = std::collections::BTreeSet::new();
         tools.retain(|tool| seen.insert(tool.clone()));
         let (names, rules) = (tools.clone(), params.rules.clone());
-        let denied = |done| GateMsg::WhollyDenied { tools: names, rules, done };
+        let denied = |done| GateMsg::WhollyDenied {
+            tools: names,
+            rules,
+            done,
+        };
         let denied = self.parts.gate.call(READ, denied).await.map_err(fault_of)?;
         tools.retain(|tool| !denied.contains(tool));
         Ok(tools)

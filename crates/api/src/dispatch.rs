@@ -28,7 +28,10 @@ impl Api {
         if self.scopes(who).contains(&scope) {
             return Ok(());
         }
-        Err(Fault::denied("missing_scope", format!("{who} may not call {method}: it needs the scope {scope}")))
+        Err(Fault::denied(
+            "missing_scope",
+            format!("{who} may not call {method}: it needs the scope {scope}"),
+        ))
     }
 
     async fn session_method(&self, who: &Principal, verb: &str, params: Value) -> Result<Value, Fault> {
@@ -81,12 +84,19 @@ impl Api {
 struct NoParams {}
 
 fn needs_connection(what: &str) -> Fault {
-    Fault::invalid("needs_connection", format!("{what} works only on a connection that takes pushed frames"))
+    Fault::invalid(
+        "needs_connection",
+        format!("{what} works only on a connection that takes pushed frames"),
+    )
 }
 
 /// Reads a method's parameters; nothing stands for none.
 pub(crate) fn read_params<P: DeserializeOwned>(params: Value) -> Result<P, Fault> {
-    let params = if params.is_null() { Value::Object(Map::new()) } else { params };
+    let params = if params.is_null() {
+        Value::Object(Map::new())
+    } else {
+        params
+    };
     serde_json::from_value(params).map_err(|error| {
         let hint = "the message names the field and what is possible";
         Fault::invalid("bad_params", format!("the parameters are wrong: {error}")).hint(hint)

@@ -29,7 +29,9 @@ impl Api {
         key: Option<&str>,
         params: &P,
     ) -> Result<Keyed, Fault> {
-        let Some(key) = key else { return Ok(Keyed::New(None)) };
+        let Some(key) = key else {
+            return Ok(Keyed::New(None));
+        };
         if key.is_empty() || key.len() > MAX_KEY || key.chars().any(char::is_control) {
             let message = format!("the idempotency key must have 1 to {MAX_KEY} printable characters");
             return Err(Fault::invalid("bad_key", message));
@@ -66,19 +68,31 @@ impl Api {
     async fn stored(&self, mine: &IdempotencyKey) -> Result<Option<Value>, Fault> {
         let (principal, key) = (mine.principal.clone(), mine.key.clone());
         let stored = self.read(|done| Read::Key { principal, key, done }).await?;
-        let Some(StoredKey { method, body_hash, answer }) = stored else { return Ok(None) };
+        let Some(StoredKey {
+            method,
+            body_hash,
+            answer,
+        }) = stored
+        else {
+            return Ok(None);
+        };
         if method != mine.method || body_hash != mine.body_hash {
             let message = format!("the idempotency key {:?} was used for another request", mine.key);
             return Err(Fault::conflict("key_reused", message).hint("use a new key for a new request"));
         }
-        let answer = serde_json::from_str(&answer)
-            .map_err(|error| Fault::internal("bad_stored_answer", format!("a stored answer cannot be read: {error}")))?;
+        let answer = serde_json::from_str(&answer).map_err(|error| {
+            Fault::internal(
+                "bad_stored_answer",
+                format!("a stored answer cannot be read: {error}"),
+            )
+        })?;
         Ok(Some(answer))
     }
 }
 
 fn hash<P: Serialize>(params: &P) -> Result<[u8; 32], Fault> {
-    let body = serde_json::to_vec(params)
-        .map_err(|error| Fault::internal("bad_params", format!("the parameters cannot be hashed: {error}")))?;
+    let body = serde_json::to_vec(params).map_err(|error| {
+        Fault::internal("bad_params", format!("the parameters cannot be hashed: {error}"))
+    })?;
     Ok(Sha256::digest(&body).into())
 }

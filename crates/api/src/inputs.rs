@@ -13,7 +13,10 @@ use serde_json::Value;
 
 impl Api {
     pub(crate) async fn send(&self, who: &Principal, params: SendParams) -> Result<Value, Fault> {
-        let key = match self.keyed(who, "input.send", params.key.as_deref(), &params).await? {
+        let key = match self
+            .keyed(who, "input.send", params.key.as_deref(), &params)
+            .await?
+        {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key) => key,
         };
@@ -23,17 +26,30 @@ impl Api {
             Some(name) => Some(self.model(Some(&name)).await?),
             None => None,
         };
-        let input = NewInput { content: params.content, delivery: params.delivery, key: params.key, model };
+        let input = NewInput {
+            content: params.content,
+            delivery: params.delivery,
+            key: params.key,
+            model,
+        };
         let reply = self.route(who, session, Command::Send(input), key.clone()).await;
         self.settle(key, reply.and_then(|reply| reply.sent())).await
     }
 
-    pub(crate) async fn cancel_input(&self, who: &Principal, params: CancelInputParams) -> Result<Done, Fault> {
+    pub(crate) async fn cancel_input(
+        &self,
+        who: &Principal,
+        params: CancelInputParams,
+    ) -> Result<Done, Fault> {
         let input = params.input.ok_or_else(|| {
-            Fault::invalid("input_missing", "the input is missing").hint("`input.list` shows what can be cancelled")
+            Fault::invalid("input_missing", "the input is missing")
+                .hint("`input.list` shows what can be cancelled")
         })?;
         let session = self.session(&params.session).await?;
-        Ok(self.route(who, session, Command::CancelInput(input), None).await?.done())
+        Ok(self
+            .route(who, session, Command::CancelInput(input), None)
+            .await?
+            .done())
     }
 
     pub(crate) async fn list_inputs(&self, params: SessionParams) -> Result<Vec<QueuedInput>, Fault> {
@@ -42,12 +58,19 @@ impl Api {
 
     pub(crate) async fn cancel_turn(&self, who: &Principal, params: CancelTurnParams) -> Result<Done, Fault> {
         let session = self.session(&params.session).await?;
-        let command = Command::CancelTurn { expect: params.expect_turn, reason: params.reason };
+        let command = Command::CancelTurn {
+            expect: params.expect_turn,
+            reason: params.reason,
+        };
         let done = self.route(who, session, command, None).await?.done();
         if params.kill {
             // The turn's end is durable; killing the loop kills what its commands still do about ending politely.
             let evict = |done| SupervisorMsg::Evict { session, done };
-            self.parts.supervisor.call(crate::api::READ, evict).await.map_err(crate::api::fault_of)?;
+            self.parts
+                .supervisor
+                .call(crate::api::READ, evict)
+                .await
+                .map_err(crate::api::fault_of)?;
         }
         Ok(done)
     }

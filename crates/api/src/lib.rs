@@ -35,6 +35,3 @@ pub use attach::Attachment;
 pub use live::{Push, Pushed};
 pub use methods::Scope;
 pub use watch::Watching;
-
-#[cfg(test)]
-mod tests;

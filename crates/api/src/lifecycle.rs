@@ -12,7 +12,10 @@ const MAX_REASON: usize = 1_000;
 
 impl Api {
     pub(crate) async fn update(&self, who: &Principal, params: UpdateParams) -> Result<Done, Fault> {
-        let nothing = UpdateParams { session: params.session.clone(), ..UpdateParams::default() };
+        let nothing = UpdateParams {
+            session: params.session.clone(),
+            ..UpdateParams::default()
+        };
         if params == nothing {
             return Err(Fault::invalid("nothing_to_update", "no new value was given")
                 .hint("give title, model, mode, labels or budget"));
@@ -30,21 +33,33 @@ impl Api {
         };
         let session = self.session(&params.session).await?;
         let (mode, labels, budget) = (params.mode, params.labels, params.budget);
-        let command = Command::Update { title, model, mode, labels, budget };
+        let command = Command::Update {
+            title,
+            model,
+            mode,
+            labels,
+            budget,
+        };
         Ok(self.route(who, session, command, None).await?.done())
     }
 
     pub(crate) async fn close(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
         let reason = reason(params.reason, "closed by a person")?;
         let session = self.session(&params.session).await?;
-        let command = Command::Close { reason, force: params.force };
+        let command = Command::Close {
+            reason,
+            force: params.force,
+        };
         Ok(self.route(who, session, command, None).await?.done())
     }
 
     pub(crate) async fn pause(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
         let reason = reason(params.reason, "paused by a person")?;
         let session = self.session(&params.session).await?;
-        Ok(self.route(who, session, Command::Pause { reason }, None).await?.done())
+        Ok(self
+            .route(who, session, Command::Pause { reason }, None)
+            .await?
+            .done())
     }
 
     /// Resumes a paused session, and one whose loop crashed too often.
@@ -53,25 +68,40 @@ impl Api {
         let row = self.row_of(&params.session).await?;
         let session = row.summary.session;
         let revive = |done| SupervisorMsg::Revive { session, done };
-        let revived = self.parts.supervisor.call(COMMAND, revive).await.map_err(fault_of)?;
+        let revived = self
+            .parts
+            .supervisor
+            .call(COMMAND, revive)
+            .await
+            .map_err(fault_of)?;
         if revived && row.summary.status.state != RunState::Paused {
             return Ok(Done { seq: row.head });
         }
-        Ok(self.route(who, session, Command::Resume { reason }, None).await?.done())
+        Ok(self
+            .route(who, session, Command::Resume { reason }, None)
+            .await?
+            .done())
     }
 
     /// Deletes a session; with `force` also a running one, whose turn is cancelled first.
     pub(crate) async fn delete(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
         let row = self.row_of(&params.session).await?;
         let session = row.summary.session;
-        let state = self.overlay().await?.get(&session).map_or(row.summary.status.state, |status| status.state);
+        let state = self
+            .overlay()
+            .await?
+            .get(&session)
+            .map_or(row.summary.status.state, |status| status.state);
         let rests = state.at_rest() || (state == RunState::Paused && row.summary.turn.is_none());
         if !rests && !params.force {
             let message = format!("session {} is {state}", row.summary.session.short());
             return Err(Fault::conflict("session_running", message).hint("cancel it first, or use force"));
         }
         if !rests {
-            let command = Command::Close { reason: "deleted".to_owned(), force: true };
+            let command = Command::Close {
+                reason: "deleted".to_owned(),
+                force: true,
+            };
             // A session that cannot be closed any more can still be deleted.
             if let Err(fault) = self.route(who, session, command, None).await {
                 tracing::warn!(%session, %fault, "a running session is deleted without a close");
@@ -84,9 +114,18 @@ impl Api {
 
     async fn forget(&self, session: SessionId) -> Result<(), Fault> {
         let evict = |done| SupervisorMsg::Evict { session, done };
-        self.parts.supervisor.call(COMMAND, evict).await.map_err(fault_of)?;
+        self.parts
+            .supervisor
+            .call(COMMAND, evict)
+            .await
+            .map_err(fault_of)?;
         let delete = |done| StoreMsg::Delete { session, done };
-        self.parts.store.call(READ, delete).await.map_err(fault_of)?.map_err(Fault::from)?;
+        self.parts
+            .store
+            .call(READ, delete)
+            .await
+            .map_err(fault_of)?
+            .map_err(Fault::from)?;
         self.parts.feed.cast(FeedMsg::Cold { session });
         Ok(())
     }
@@ -94,9 +133,10 @@ impl Api {
 
 fn reason(given: Option<String>, default: &str) -> Result<String, Fault> {
     match given {
-        Some(reason) if reason.chars().count() > MAX_REASON => {
-            Err(Fault::invalid("reason_too_long", format!("a reason has at most {MAX_REASON} characters")))
-        }
+        Some(reason) if reason.chars().count() > MAX_REASON => Err(Fault::invalid(
+            "reason_too_long",
+            format!("a reason has at most {MAX_REASON} characters"),
+        )),
         Some(reason) if !reason.trim().is_empty() => Ok(reason),
         Some(_) | None => Ok(default.to_owned()),
     }

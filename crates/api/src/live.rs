@@ -61,7 +61,10 @@ pub(crate) struct Out {
 
 impl Out {
     pub(crate) async fn push(&self, push: Push) -> Result<(), Stop> {
-        self.queue.send(Pushed { sub: self.sub, push }).await.map_err(|_| Stop::ViewerGone)
+        self.queue
+            .send(Pushed { sub: self.sub, push })
+            .await
+            .map_err(|_| Stop::ViewerGone)
     }
 }
 

@@ -82,7 +82,10 @@ pub(crate) fn scope_of(method: &str) -> Result<Scope, Fault> {
         return Ok(*scope);
     }
     if LATER.contains(&method) {
-        return Err(Fault::invalid("not_implemented", format!("{method} is not implemented in this version")));
+        return Err(Fault::invalid(
+            "not_implemented",
+            format!("{method} is not implemented in this version"),
+        ));
     }
     let shown: String = method.chars().take(64).collect();
     let fault = Fault::invalid("unknown_method", format!("there is no method {shown:?}"));
@@ -97,7 +100,9 @@ pub(crate) fn scope_of(method: &str) -> Result<Scope, Fault> {
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let word: Vec<char> = word.chars().take(64).flat_map(char::to_lowercase).collect();
     let far = (word.len() / 3).max(2);
-    let near = known.map(|name| (distance(&word, name), name)).filter(|(distance, _)| *distance <= far);
+    let near = known
+        .map(|name| (distance(&word, name), name))
+        .filter(|(distance, _)| *distance <= far);
     near.min_by_key(|(distance, _)| *distance).map(|(_, name)| name)
 }
 
@@ -134,7 +139,10 @@ mod tests {
                 .hint("did you mean session.create?")
         );
         let far = scope_of("make.coffee.with.milk").unwrap_err();
-        assert_eq!((far.code.as_str(), far.class), ("unknown_method", agentd_protocol::FaultClass::Invalid));
+        assert_eq!(
+            (far.code.as_str(), far.class),
+            ("unknown_method", agentd_protocol::FaultClass::Invalid)
+        );
     }
 
     #[test]

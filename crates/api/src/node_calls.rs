@@ -40,7 +40,12 @@ impl Api {
             }
             states
         }));
-        let rules = self.parts.gate.call(READ, |done| GateMsg::Rules { done }).await.map_err(fault_of);
+        let rules = self
+            .parts
+            .gate
+            .call(READ, |done| GateMsg::Rules { done })
+            .await
+            .map_err(fault_of);
         let models = self.parts.view.models().await;
         Ok(json!({
             "status": status,
@@ -74,7 +79,11 @@ impl Api {
     }
 
     async fn stats(&self) -> Result<SupervisorStats, Fault> {
-        self.parts.supervisor.call(READ, |done| SupervisorMsg::Stats { done }).await.map_err(fault_of)
+        self.parts
+            .supervisor
+            .call(READ, |done| SupervisorMsg::Stats { done })
+            .await
+            .map_err(fault_of)
     }
 }
 

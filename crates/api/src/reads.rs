@@ -25,19 +25,32 @@ impl Api {
         }
         let overlay = self.overlay().await?;
         let most = self.parts.settings.limits.list_rows.max(1);
-        let limit = if params.limit == 0 { most } else { params.limit.min(most) };
+        let limit = if params.limit == 0 {
+            most
+        } else {
+            params.limit.min(most)
+        };
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let all = params.all || params.states.iter().any(|state| state == "closed");
-        let mut filter = Filter { all, labels: params.labels.clone(), limit: PAGE, ..Filter::default() };
+        let mut filter = Filter {
+            all,
+            labels: params.labels.clone(),
+            limit: PAGE,
+            ..Filter::default()
+        };
         filter.after = params.after;
         let mut bytes = 0;
         let mut found = Vec::new();
         loop {
             let rows = self.rows(filter.clone()).await?;
-            let Some(last) = rows.last().map(|row| row.summary.session) else { return Ok(found) };
+            let Some(last) = rows.last().map(|row| row.summary.session) else {
+                return Ok(found);
+            };
             for row in rows {
                 let summary = live(row, &overlay);
-                if !params.states.is_empty() && !params.states.iter().any(|want| is(summary.status.state, want)) {
+                if !params.states.is_empty()
+                    && !params.states.iter().any(|want| is(summary.status.state, want))
+                {
                     continue;
                 }
                 bytes += serde_json::to_vec(&summary).map_or(0, |json| json.len());
@@ -59,7 +72,11 @@ impl Api {
 
     /// The live statuses of sessions with an actor.
     pub(crate) async fn overlay(&self) -> Result<Overlay, Fault> {
-        self.parts.supervisor.call(READ, |done| SupervisorMsg::Overlay { done }).await.map_err(fault_of)
+        self.parts
+            .supervisor
+            .call(READ, |done| SupervisorMsg::Overlay { done })
+            .await
+            .map_err(fault_of)
     }
 }
 
@@ -83,8 +100,13 @@ fn check_state(want: &str) -> Result<(), Fault> {
     if RunState::parse(want).is_some() || ["running", "waiting"].contains(&want) {
         return Ok(());
     }
-    Err(Fault::invalid("unknown_state", format!("there is no state {:?}", crate::words::cut(want)))
-        .hint("queued, starting, running, waiting, backing_off, compacting, paused, idle, failed, closed, faulted"))
+    Err(Fault::invalid(
+        "unknown_state",
+        format!("there is no state {:?}", crate::words::cut(want)),
+    )
+    .hint(
+        "queued, starting, running, waiting, backing_off, compacting, paused, idle, failed, closed, faulted",
+    ))
 }
 
 #[cfg(test)]

@@ -33,14 +33,24 @@ pub(crate) struct Place {
     told: Seq,
     pub(crate) status: Option<Status>,
     pub(crate) partial: Option<String>,
+    given_up: bool,
 }
 
 impl Place {
     /// Takes a place. `durable` is a seq that was in the log before.
     pub(crate) async fn take(feed: &Handle<FeedMsg>, wish: Wish, durable: Seq) -> Result<Self, Fault> {
         let (queue, frames) = mpsc::channel(wish.queue.max(1));
-        let viewer = Viewer { id: wish.viewer, queue, deltas: wish.deltas, decides: wish.decides };
-        let attach = |done| FeedMsg::Attach { session: wish.session, viewer, done };
+        let viewer = Viewer {
+            id: wish.viewer,
+            queue,
+            deltas: wish.deltas,
+            decides: wish.decides,
+        };
+        let attach = |done| FeedMsg::Attach {
+            session: wish.session,
+            viewer,
+            done,
+        };
         let attached = feed.call(READ, attach).await.map_err(fault_of)?;
         Ok(Self {
             feed: feed.clone(),
@@ -50,15 +60,19 @@ impl Place {
             told: attached.seq.max(durable),
             status: attached.status,
             partial: attached.partial,
+            given_up: false,
         })
     }
 
-    /// Waits until the feed has told what the log says up to `seen`, and drops fragments that this makes stale.
-    pub(crate) async fn align(&mut self, seen: Seq) {
+    /// Waits until the feed has told what the log says up to `seen`, and drops fragments that this makes stale. `false`: the
+    /// place is lost, because the log was read too slowly or the feed was restarted.
+    pub(crate) async fn align(&mut self, seen: Seq) -> bool {
         let deadline = Instant::now() + ALIGN;
         while self.told < seen {
             // Without an answer in time a stale fragment may be shown; events are right either way.
-            let Ok(frame) = timeout_at(deadline, self.frames.recv()).await else { return };
+            let Ok(frame) = timeout_at(deadline, self.frames.recv()).await else {
+                break;
+            };
             match frame {
                 Some(FeedFrame::Event { event, .. }) => {
                     self.told = event.seq;
@@ -74,12 +88,10 @@ impl Place {
                     }
                     self.waiting.push_back(frame);
                 }
-                Some(FeedFrame::Lagged) | None => {
-                    self.waiting.push_back(FeedFrame::Lagged);
-                    return;
-                }
+                Some(FeedFrame::Lagged) | None => return false,
             }
         }
+        true
     }
 
     /// The next frame; `None` and `Lagged` both mean that this place is worth nothing any more.
@@ -91,8 +103,18 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Leaves the feed. Must come before another place is taken under the same number, which it would take away.
+    pub(crate) fn give_up(&mut self) {
+        if !std::mem::replace(&mut self.given_up, true) {
+            let (session, viewer) = (self.wish.session, self.wish.viewer);
+            self.feed.cast(FeedMsg::Detach { session, viewer });
+        }
+    }
+}
+
 impl Drop for Place {
     fn drop(&mut self) {
-        self.feed.cast(FeedMsg::Detach { session: self.wish.session, viewer: self.wish.viewer });
+        self.give_up();
     }
 }

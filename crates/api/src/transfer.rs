@@ -4,7 +4,9 @@ use crate::api::{Api, COMMAND, fault_of};
 use crate::dispatch::answer;
 use crate::idempotency::Keyed;
 use agentd_actor_kit::{Read, StoreMsg};
-use agentd_protocol::{Created, Event, ExportParams, Exported, Fault, ImportParams, Principal, SessionId, Summary};
+use agentd_protocol::{
+    Created, Event, ExportParams, Exported, Fault, ImportParams, Principal, SessionId, Summary,
+};
 use agentd_store::{Append, EncodedEvent, IdempotencyKey, Range};
 use agentd_turn::{Agent, Config};
 use bytes::Bytes;
@@ -21,18 +23,36 @@ const IMPORT: Duration = Duration::from_secs(120);
 impl Api {
     pub(crate) async fn export(&self, params: ExportParams) -> Result<Exported, Fault> {
         let session = self.session(&params.session).await?;
-        let limit = if params.limit == 0 { PAGE_EVENTS } else { params.limit.min(PAGE_EVENTS) };
-        let range = Range { limit, max_bytes: PAGE_BYTES, ..Range::after(params.after_seq) };
+        let limit = if params.limit == 0 {
+            PAGE_EVENTS
+        } else {
+            params.limit.min(PAGE_EVENTS)
+        };
+        let range = Range {
+            limit,
+            max_bytes: PAGE_BYTES,
+            ..Range::after(params.after_seq)
+        };
         let page = self.read(|done| Read::Load { session, range, done }).await?;
         let text = |(_, line): (_, Bytes)| String::from_utf8_lossy(&line).into_owned();
-        Ok(Exported { lines: page.events.into_iter().map(text).collect(), head: page.head })
+        Ok(Exported {
+            lines: page.events.into_iter().map(text).collect(),
+            head: page.head,
+        })
     }
 
     pub(crate) async fn import(&self, who: &Principal, params: ImportParams) -> Result<Value, Fault> {
-        let lines = params.lines.into_iter().map(|line| Bytes::from(line.trim_end().to_owned())).collect();
+        let lines = params
+            .lines
+            .into_iter()
+            .map(|line| Bytes::from(line.trim_end().to_owned()))
+            .collect();
         if params.more {
             let key = params.key.ok_or_else(|| {
-                Fault::invalid("key_missing", "an import in several pages needs a key that names it")
+                Fault::invalid(
+                    "key_missing",
+                    "an import in several pages needs a key that names it",
+                )
             })?;
             self.uploads().add(who, &key, lines, self.parts.clock.now())?;
             return Ok(Value::Null);
@@ -41,8 +61,14 @@ impl Api {
             Some(key) => self.uploads().finish(who, key, lines),
             None => lines,
         };
-        let body: Vec<&str> = lines.iter().map(|line| std::str::from_utf8(line).unwrap_or_default()).collect();
-        let key = match self.keyed(who, "session.import", params.key.as_deref(), &body).await? {
+        let body: Vec<&str> = lines
+            .iter()
+            .map(|line| std::str::from_utf8(line).unwrap_or_default())
+            .collect();
+        let key = match self
+            .keyed(who, "session.import", params.key.as_deref(), &body)
+            .await?
+        {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key) => key,
         };
@@ -58,9 +84,14 @@ impl Api {
 
     async fn write_lines(&self, lines: &[Bytes]) -> Result<Created, Fault> {
         // The stream of the nil session holds the fleet's rules: nobody may bring their own.
-        let first = lines.first().and_then(|line| serde_json::from_slice::<Event>(line).ok());
+        let first = lines
+            .first()
+            .and_then(|line| serde_json::from_slice::<Event>(line).ok());
         if first.is_some_and(|event| event.session == SessionId::NIL) {
-            return Err(Fault::denied("rules_import", "the stream of always-rules cannot be imported"));
+            return Err(Fault::denied(
+                "rules_import",
+                "the stream of always-rules cannot be imported",
+            ));
         }
         let mut stamp = self.parts.clock.stamp();
         let now = self.parts.clock.now();
@@ -73,7 +104,12 @@ impl Api {
         let imported = agentd_store::import(self.parts.backend.as_ref(), lines, &mut stamp, summarize)
             .await
             .map_err(Fault::from)?;
-        Ok(Created { session: imported.session, name, input: None, seq: imported.head })
+        Ok(Created {
+            session: imported.session,
+            name,
+            input: None,
+            seq: imported.head,
+        })
     }
 
     /// Stores the answer under its key. The session is there already, so a failure here is only a lost convenience.
@@ -81,7 +117,11 @@ impl Api {
         key.answer = serde_json::to_string(created).unwrap_or_default();
         let mut append = Append::new(created.session, 1, created.seq, self.parts.clock.stamp().append());
         append.keys.push(key);
-        let kept = self.parts.store.call(COMMAND, |done| StoreMsg::Append { append, done }).await;
+        let kept = self
+            .parts
+            .store
+            .call(COMMAND, |done| StoreMsg::Append { append, done })
+            .await;
         if let Err(fault) = kept.map_err(fault_of) {
             tracing::warn!(session = %created.session, %fault, "the key of an import was not kept");
         }
@@ -100,9 +140,11 @@ fn fold(
 ) -> Result<Summary, String> {
     let mut agent = Agent::new(session, Arc::new(Config::default()));
     for encoded in events {
-        let event: Event =
-            serde_json::from_slice(&encoded.body).map_err(|error| format!("event {}: {error}", encoded.seq))?;
-        agent.apply(&event).map_err(|error| format!("event {}: {error}", encoded.seq))?;
+        let event: Event = serde_json::from_slice(&encoded.body)
+            .map_err(|error| format!("event {}: {error}", encoded.seq))?;
+        agent
+            .apply(&event)
+            .map_err(|error| format!("event {}: {error}", encoded.seq))?;
     }
     Ok(agent.summary(now))
 }

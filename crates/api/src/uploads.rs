@@ -29,20 +29,30 @@ impl Uploads {
         lines: Vec<Bytes>,
         now: Timestamp,
     ) -> Result<(), Fault> {
-        self.0.retain(|_, upload| now.since_ms(upload.touched) < PATIENCE_MS);
+        self.0
+            .retain(|_, upload| now.since_ms(upload.touched) < PATIENCE_MS);
         let name = (who.clone(), key.to_owned());
         if self.0.len() >= MAX_UPLOADS && !self.0.contains_key(&name) {
-            return Err(Fault::busy("too_many_imports", format!("{MAX_UPLOADS} imports are under way"))
-                .hint("try again when one of them is done"));
+            return Err(
+                Fault::busy("too_many_imports", format!("{MAX_UPLOADS} imports are under way"))
+                    .hint("try again when one of them is done"),
+            );
         }
         let bytes: usize = lines.iter().map(Bytes::len).sum();
         let held: usize = self.0.values().map(|upload| upload.bytes).sum();
         if held + bytes > MAX_BYTES {
             self.0.remove(&name);
-            return Err(Fault::limit("import_too_large", format!("imports under way have more than {MAX_BYTES} bytes"))
-                .hint("import it into an empty store with the daemon stopped"));
+            return Err(Fault::limit(
+                "import_too_large",
+                format!("imports under way have more than {MAX_BYTES} bytes"),
+            )
+            .hint("import it into an empty store with the daemon stopped"));
         }
-        let upload = self.0.entry(name).or_insert_with(|| Upload { lines: Vec::new(), bytes: 0, touched: now });
+        let upload = self.0.entry(name).or_insert_with(|| Upload {
+            lines: Vec::new(),
+            bytes: 0,
+            touched: now,
+        });
         upload.lines.extend(lines);
         upload.bytes += bytes;
         upload.touched = now;
@@ -70,7 +80,10 @@ mod tests {
         uploads.add(&who, "old", page("x"), Timestamp(0)).unwrap();
         uploads.add(&who, "k", page("a"), Timestamp(PATIENCE_MS)).unwrap();
         uploads.add(&who, "k", page("b"), Timestamp(PATIENCE_MS)).unwrap();
-        assert_eq!(uploads.finish(&who, "k", page("c")), ["a", "b", "c"].map(Bytes::from).to_vec());
+        assert_eq!(
+            uploads.finish(&who, "k", page("c")),
+            ["a", "b", "c"].map(Bytes::from).to_vec()
+        );
         assert_eq!(uploads.finish(&who, "old", Vec::new()), Vec::<Bytes>::new());
     }
 
@@ -79,8 +92,16 @@ mod tests {
         let mut uploads = Uploads::default();
         let who = Principal::user("ana");
         for n in 0..MAX_UPLOADS {
-            uploads.add(&who, &n.to_string(), Vec::new(), Timestamp(0)).unwrap();
+            uploads
+                .add(&who, &n.to_string(), Vec::new(), Timestamp(0))
+                .unwrap();
         }
-        assert_eq!(uploads.add(&who, "more", Vec::new(), Timestamp(0)).unwrap_err().code, "too_many_imports");
+        assert_eq!(
+            uploads
+                .add(&who, "more", Vec::new(), Timestamp(0))
+                .unwrap_err()
+                .code,
+            "too_many_imports"
+        );
     }
 }

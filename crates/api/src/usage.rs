@@ -14,18 +14,29 @@ const NO_LABEL: &str = "(none)";
 impl Api {
     pub(crate) async fn usage(&self, params: &UsageParams) -> Result<Vec<UsageRow>, Fault> {
         let by = params.by.as_deref().unwrap_or("model");
-        let mut filter = Filter { all: true, labels: params.labels.clone(), limit: PAGE, ..Filter::default() };
+        let mut filter = Filter {
+            all: true,
+            labels: params.labels.clone(),
+            limit: PAGE,
+            ..Filter::default()
+        };
         let mut groups = BTreeMap::new();
         loop {
             let rows = self.rows(filter.clone()).await?;
-            let Some(last) = rows.last().map(|row| row.summary.session) else { break };
+            let Some(last) = rows.last().map(|row| row.summary.session) else {
+                break;
+            };
             for row in rows {
                 add(&mut groups, &row.summary, by);
             }
             filter.after = Some(last);
         }
         let mut rows: Vec<UsageRow> = groups.into_values().collect();
-        rows.sort_by(|a, b| b.cost_usd.total_cmp(&a.cost_usd).then_with(|| a.group.cmp(&b.group)));
+        rows.sort_by(|a, b| {
+            b.cost_usd
+                .total_cmp(&a.cost_usd)
+                .then_with(|| a.group.cmp(&b.group))
+        });
         Ok(rows)
     }
 }
@@ -34,7 +45,11 @@ fn add(groups: &mut BTreeMap<String, UsageRow>, summary: &Summary, by: &str) {
     let mut group = match by {
         "model" => summary.model.clone(),
         "session" => summary.session.to_string(),
-        label => summary.labels.get(label).cloned().unwrap_or_else(|| NO_LABEL.to_owned()),
+        label => summary
+            .labels
+            .get(label)
+            .cloned()
+            .unwrap_or_else(|| NO_LABEL.to_owned()),
     };
     if groups.len() >= MAX_GROUPS && !groups.contains_key(&group) {
         group = REST.to_owned();

@@ -19,23 +19,35 @@ pub(crate) fn content(blocks: &[Block], max_bytes: u64) -> Result<(), Fault> {
                 said |= !text.trim().is_empty();
                 text.len()
             }
-            Block::Image { source: ImageSource::Data(data), .. } => {
+            Block::Image {
+                source: ImageSource::Data(data),
+                ..
+            } => {
                 said = true;
                 data.len()
             }
-            Block::Image { source: ImageSource::Blob(_), .. }
+            Block::Image {
+                source: ImageSource::Blob(_),
+                ..
+            }
             | Block::Thinking { .. }
             | Block::ToolUse { .. }
             | Block::ToolResult { .. }
             | Block::Unknown => {
-                return Err(Fault::invalid("bad_content", "an input has only text and inline images"));
+                return Err(Fault::invalid(
+                    "bad_content",
+                    "an input has only text and inline images",
+                ));
             }
         };
         bytes += u64::try_from(length).unwrap_or(u64::MAX);
     }
     if bytes > max_bytes {
-        return Err(Fault::invalid("input_too_large", format!("the input has {bytes} bytes, the limit is {max_bytes}"))
-            .hint("put long material into a file in the working directory and name the file"));
+        return Err(Fault::invalid(
+            "input_too_large",
+            format!("the input has {bytes} bytes, the limit is {max_bytes}"),
+        )
+        .hint("put long material into a file in the working directory and name the file"));
     }
     if !said {
         return Err(Fault::invalid("empty_input", "the input is empty").hint("say what the agent is to do"));
@@ -46,7 +58,8 @@ pub(crate) fn content(blocks: &[Block], max_bytes: u64) -> Result<(), Fault> {
 /// A name for people.
 pub(crate) fn title(title: &str) -> Result<String, Fault> {
     let title = title.trim();
-    let fine = !title.is_empty() && title.chars().count() <= MAX_TITLE && !title.chars().any(char::is_control);
+    let fine =
+        !title.is_empty() && title.chars().count() <= MAX_TITLE && !title.chars().any(char::is_control);
     if fine && !title.starts_with('@') {
         return Ok(title.to_owned());
     }
@@ -57,7 +70,10 @@ pub(crate) fn title(title: &str) -> Result<String, Fault> {
 /// Labels as keys and values that selectors can say.
 pub(crate) fn labels(labels: &Labels) -> Result<(), Fault> {
     if labels.len() > MAX_LABELS {
-        return Err(Fault::invalid("too_many_labels", format!("a session has at most {MAX_LABELS} labels")));
+        return Err(Fault::invalid(
+            "too_many_labels",
+            format!("a session has at most {MAX_LABELS} labels"),
+        ));
     }
     for (key, value) in labels {
         let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
@@ -85,12 +101,18 @@ pub(crate) fn labels(labels: &Labels) -> Result<(), Fault> {
 pub(crate) async fn workdir(text: &str) -> Result<String, Fault> {
     let path = Path::new(text);
     if text.is_empty() || !path.is_absolute() || text.contains('\0') {
-        return Err(Fault::invalid("bad_workdir", format!("the working directory {text:?} is not an absolute path"))
-            .hint("give the whole path, beginning with /"));
+        return Err(Fault::invalid(
+            "bad_workdir",
+            format!("the working directory {text:?} is not an absolute path"),
+        )
+        .hint("give the whole path, beginning with /"));
     }
     if path.components().any(|part| matches!(part, Component::ParentDir)) {
-        return Err(Fault::invalid("bad_workdir", format!("the working directory {text:?} has .. in it"))
-            .hint("write the path without .."));
+        return Err(Fault::invalid(
+            "bad_workdir",
+            format!("the working directory {text:?} has .. in it"),
+        )
+        .hint("write the path without .."));
     }
     let tidy: std::path::PathBuf = path.components().collect();
     let found = tokio::fs::metadata(&tidy).await;
@@ -110,13 +132,19 @@ pub(crate) fn budget(budget: &Budget) -> Result<(), Fault> {
     if budget.usd.is_finite() && budget.usd >= 0.0 {
         return Ok(());
     }
-    Err(Fault::invalid("bad_budget", "budget.usd must be 0 (no limit) or more"))
+    Err(Fault::invalid(
+        "bad_budget",
+        "budget.usd must be 0 (no limit) or more",
+    ))
 }
 
 /// Permission rules that can be read.
 pub(crate) fn rules(rules: &[String]) -> Result<(), Fault> {
     if rules.len() > MAX_RULES {
-        return Err(Fault::invalid("too_many_rules", format!("a session has at most {MAX_RULES} rules")));
+        return Err(Fault::invalid(
+            "too_many_rules",
+            format!("a session has at most {MAX_RULES} rules"),
+        ));
     }
     for rule in rules {
         agentd_policy::Rule::parse(rule, agentd_policy::Source::Session)
@@ -132,12 +160,17 @@ pub(crate) fn title_from(blocks: &[Block]) -> Option<String> {
         Block::Text { text } => text.lines().map(str::trim).find(|line| !line.is_empty()),
         _ => None,
     })?;
-    let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let words = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|word| !word.is_empty());
     let line = words.collect::<Vec<_>>().join(" ");
     let line = line.trim_start_matches('@');
     let mut title: String = line.chars().take(LONG).collect();
     if line.chars().count() > LONG {
-        let end = title.rfind(' ').filter(|end| *end > LONG / 2).unwrap_or(title.len());
+        let end = title
+            .rfind(' ')
+            .filter(|end| *end > LONG / 2)
+            .unwrap_or(title.len());
         title.truncate(end);
         title.push('…');
     }

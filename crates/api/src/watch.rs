@@ -5,7 +5,7 @@ use crate::dispatch::read_params;
 use crate::live::{Out, Push, Pushed, Stop, patiently};
 use crate::validate;
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg, Viewer};
-use agentd_protocol::{Fault, Lagged, Labels, Principal, SessionId, Subscribed, WatchParams};
+use agentd_protocol::{Fault, Labels, Lagged, Principal, SessionId, Subscribed, WatchParams};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -48,25 +48,67 @@ impl Api {
         let params: WatchParams = read_params(params)?;
         validate::labels(&params.labels)?;
         if params.kinds.len() > MAX_KINDS {
-            return Err(Fault::invalid("too_many_kinds", format!("at most {MAX_KINDS} kinds can be named")));
+            return Err(Fault::invalid(
+                "too_many_kinds",
+                format!("at most {MAX_KINDS} kinds can be named"),
+            ));
         }
-        let queue = usize::try_from(self.settings().limits.attach_ring).unwrap_or(usize::MAX).clamp(1, 65_536);
+        let queue = usize::try_from(self.settings().limits.attach_ring)
+            .unwrap_or(usize::MAX)
+            .clamp(8, 65_536);
         let viewer = self.next_viewer();
-        let frames = if params.once { None } else { Some(place(&self.parts.feed, viewer, queue).await?) };
+        let frames = if params.once {
+            None
+        } else {
+            Some(place(&self.parts.feed, viewer, queue).await?)
+        };
         let seen = match params.after {
             Some(after) => after,
-            None => self.read(|done| Read::Watch { after: None, limit: 1, done }).await?.cursor,
+            None => {
+                self.read(|done| Read::Watch {
+                    after: None,
+                    limit: 1,
+                    done,
+                })
+                .await?
+                .cursor
+            }
         };
-        let filter = Filter { labels: params.labels, kinds: params.kinds, chosen: BTreeMap::new() };
+        let filter = Filter {
+            labels: params.labels,
+            kinds: params.kinds,
+            chosen: BTreeMap::new(),
+        };
         let (store, feed) = (self.parts.store.clone(), self.parts.feed.clone());
-        Ok((Subscribed { sub: viewer, head: seen }, Watching { store, feed, viewer, queue, frames, seen, filter }))
+        Ok((
+            Subscribed {
+                sub: viewer,
+                head: seen,
+            },
+            Watching {
+                store,
+                feed,
+                viewer,
+                queue,
+                frames,
+                seen,
+                filter,
+            },
+        ))
     }
 }
 
 async fn place(feed: &Handle<FeedMsg>, id: u64, length: usize) -> Result<mpsc::Receiver<FeedFrame>, Fault> {
     let (queue, frames) = mpsc::channel(length);
-    let viewer = Viewer { id, queue, deltas: false, decides: false };
-    feed.call(READ, |done| FeedMsg::Watch { viewer, done }).await.map_err(fault_of)?;
+    let viewer = Viewer {
+        id,
+        queue,
+        deltas: false,
+        decides: false,
+    };
+    feed.call(READ, |done| FeedMsg::Watch { viewer, done })
+        .await
+        .map_err(fault_of)?;
     Ok(frames)
 }
 
@@ -86,7 +128,10 @@ impl Watching {
     /// Pushes until the viewer is gone or the subscription is over.
     pub async fn run(mut self, queue: mpsc::Sender<Pushed>) {
         let gone = queue.clone();
-        let out = Out { sub: self.viewer, queue };
+        let out = Out {
+            sub: self.viewer,
+            queue,
+        };
         let stop = tokio::select! {
             followed = self.follow(&out) => match followed {
                 Ok(()) => Stop::Ended("end", "that is all there is now".to_owned()),
@@ -96,14 +141,22 @@ impl Watching {
         };
         if let Stop::Ended(code, message) = stop {
             // The viewer may have gone meanwhile.
-            let _ = out.push(Push::Ended { code, message, cursor: Some(self.seen) }).await;
+            let _ = out
+                .push(Push::Ended {
+                    code,
+                    message,
+                    cursor: Some(self.seen),
+                })
+                .await;
         }
     }
 
     async fn follow(&mut self, out: &Out) -> Result<(), Stop> {
         loop {
             self.catch_up(out).await?;
-            let Some(mut frames) = self.frames.take() else { return Ok(()) };
+            let Some(mut frames) = self.frames.take() else {
+                return Ok(());
+            };
             self.stay(&mut frames, out).await?;
             out.push(Push::Lagged(Lagged { after_seq: self.seen })).await?;
             let (feed, viewer, queue) = (self.feed.clone(), self.viewer, self.queue);
@@ -115,11 +168,18 @@ impl Watching {
     async fn catch_up(&mut self, out: &Out) -> Result<(), Stop> {
         loop {
             let after = Some(self.seen);
-            let read = || read_from(&self.store, |done| Read::Watch { after, limit: PAGE, done });
+            let read = || {
+                read_from(&self.store, |done| Read::Watch {
+                    after,
+                    limit: PAGE,
+                    done,
+                })
+            };
             let page = patiently(read).await?;
             let last = page.events.len() < PAGE as usize;
             for event in page.events {
-                self.show(event.cursor, event.session, &event.kind, event.body, out).await?;
+                self.show(event.cursor, event.session, &event.kind, event.body, out)
+                    .await?;
             }
             self.seen = self.seen.max(page.cursor);
             if last {
@@ -131,7 +191,11 @@ impl Watching {
     async fn stay(&mut self, frames: &mut mpsc::Receiver<FeedFrame>, out: &Out) -> Result<(), Stop> {
         while let Some(frame) = frames.recv().await {
             match frame {
-                FeedFrame::Event { session, cursor, event } if cursor > self.seen => {
+                FeedFrame::Event {
+                    session,
+                    cursor,
+                    event,
+                } if cursor > self.seen => {
                     self.show(cursor, session, &event.kind, event.body, out).await?;
                 }
                 FeedFrame::Event { .. } | FeedFrame::Delta { .. } => {}
@@ -150,7 +214,11 @@ impl Watching {
         out: &Out,
     ) -> Result<(), Stop> {
         if self.wanted(session, kind).await? {
-            out.push(Push::Event { json, cursor: Some(cursor) }).await?;
+            out.push(Push::Event {
+                json,
+                cursor: Some(cursor),
+            })
+            .await?;
         }
         self.seen = cursor;
         Ok(())
@@ -171,7 +239,11 @@ impl Watching {
         }
         let row = patiently(|| read_from(&self.store, |done| Read::Row { session, done })).await?;
         let carried = row.map(|row| row.summary.labels).unwrap_or_default();
-        let chosen = self.filter.labels.iter().all(|(key, value)| carried.get(key) == Some(value));
+        let chosen = self
+            .filter
+            .labels
+            .iter()
+            .all(|(key, value)| carried.get(key) == Some(value));
         if self.filter.chosen.len() >= REMEMBERED {
             self.filter.chosen.clear();
         }
@@ -183,7 +255,10 @@ impl Watching {
 impl Filter {
     /// `tool` asks for `tool.finished`, too.
     fn takes(&self, kind: &str) -> bool {
-        let is = |want: &String| kind.strip_prefix(want.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+        let is = |want: &String| {
+            kind.strip_prefix(want.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
         self.kinds.is_empty() || self.kinds.iter().any(is)
     }
 }

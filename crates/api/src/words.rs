@@ -31,7 +31,11 @@ impl Api {
     }
 
     async fn last(&self) -> Result<SessionId, Fault> {
-        let filter = Filter { all: true, limit: 1, ..Filter::default() };
+        let filter = Filter {
+            all: true,
+            limit: 1,
+            ..Filter::default()
+        };
         let rows = self.read(|done| Read::List { filter, done }).await?;
         let newest = rows.first().map(|row| row.summary.session);
         newest.ok_or_else(|| Fault::not_found("no_session", "there is no session yet"))
@@ -57,9 +61,15 @@ pub(crate) fn unknown(word: &str) -> Fault {
 }
 
 fn ambiguous(word: &str, several: &[(SessionId, String)]) -> Fault {
-    let list: Vec<String> = several.iter().map(|(id, name)| format!("{} ({name})", id.short())).collect();
-    Fault::conflict("ambiguous_session", format!("{:?} is not one session: {}", cut(word), list.join(", ")))
-        .hint("give more of the id")
+    let list: Vec<String> = several
+        .iter()
+        .map(|(id, name)| format!("{} ({name})", id.short()))
+        .collect();
+    Fault::conflict(
+        "ambiguous_session",
+        format!("{:?} is not one session: {}", cut(word), list.join(", ")),
+    )
+    .hint("give more of the id")
 }
 
 /// A word as it may appear in a message.

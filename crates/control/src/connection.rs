@@ -78,14 +78,19 @@ impl Connection {
             match frame {
                 Ok(ClientFrame::Request(request)) => requests.start(&who, request).await,
                 Ok(ClientFrame::Hello(_)) => {
-                    return Some(Fault::invalid("hello_again", "a connection has one hello, as its first frame"));
+                    return Some(Fault::invalid(
+                        "hello_again",
+                        "a connection has one hello, as its first frame",
+                    ));
                 }
                 Err(ReadEnd::Closed) => {
                     // A peer may close its end and still read: what it asked is answered.
                     requests.finish().await;
                     return None;
                 }
-                Err(ReadEnd::Slow) => return Some(Fault::timeout("frame_late", "a frame did not end in time")),
+                Err(ReadEnd::Slow) => {
+                    return Some(Fault::timeout("frame_late", "a frame did not end in time"));
+                }
                 Err(ReadEnd::Bad(error)) => return Some(error.into()),
             }
         }

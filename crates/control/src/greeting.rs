@@ -13,10 +13,16 @@ pub(crate) const HELLO: Duration = Duration::from_secs(5);
 pub(crate) const IN_FLIGHT: usize = 64;
 
 /// Waits for the hello; `None` when the peer is gone.
-pub(crate) async fn greet(reader: &mut FrameReader, api: &Api, who: &Principal) -> Result<Option<Welcome>, Fault> {
+pub(crate) async fn greet(
+    reader: &mut FrameReader,
+    api: &Api,
+    who: &Principal,
+) -> Result<Option<Welcome>, Fault> {
     let hello = match timeout(HELLO, reader.next()).await {
         Ok(Ok(ClientFrame::Hello(hello))) => hello,
-        Ok(Ok(ClientFrame::Request(_))) => return Err(Fault::invalid("hello_missing", "the first frame must be a hello")),
+        Ok(Ok(ClientFrame::Request(_))) => {
+            return Err(Fault::invalid("hello_missing", "the first frame must be a hello"));
+        }
         Ok(Err(ReadEnd::Bad(error))) => return Err(error.into()),
         Ok(Err(ReadEnd::Closed)) => return Ok(None),
         Ok(Err(ReadEnd::Slow)) | Err(_) => {
@@ -33,7 +39,11 @@ pub(crate) async fn greet(reader: &mut FrameReader, api: &Api, who: &Principal) 
         protocol,
         node: api.facts().node.clone(),
         principal: who.clone(),
-        scopes: api.scopes(who).into_iter().map(|scope| scope.as_str().to_owned()).collect(),
+        scopes: api
+            .scopes(who)
+            .into_iter()
+            .map(|scope| scope.as_str().to_owned())
+            .collect(),
         limits: Limits {
             max_frame_bytes: limits.max_frame_bytes,
             max_input_bytes: limits.max_input_bytes,

@@ -19,6 +19,3 @@ mod writer;
 pub use error::ControlError;
 pub use listen::{Listener, bind};
 pub use server::serve;
-
-#[cfg(test)]
-mod tests;

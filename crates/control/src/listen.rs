@@ -47,27 +47,45 @@ impl Drop for Listener {
 pub async fn bind(path: &Path) -> Result<Listener, ControlError> {
     let length = path.as_os_str().as_bytes().len();
     if length > MAX_PATH {
-        return Err(ControlError::TooLong { path: path.to_owned(), length, most: MAX_PATH });
+        return Err(ControlError::TooLong {
+            path: path.to_owned(),
+            length,
+            most: MAX_PATH,
+        });
     }
     if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|source| io(dir, source))?;
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .map_err(|source| io(dir, source))?;
     }
     let lock = lock(path)?;
     clear_stale(path).await?;
     let socket = UnixListener::bind(path).map_err(|source| io(path, source))?;
     std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(|source| io(path, source))?;
-    Ok(Listener { socket, path: path.to_owned(), _lock: lock })
+    Ok(Listener {
+        socket,
+        path: path.to_owned(),
+        _lock: lock,
+    })
 }
 
 fn lock(path: &Path) -> Result<File, ControlError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let name = PathBuf::from(name);
-    let file = OpenOptions::new().create(true).append(true).mode(0o600).open(&name);
+    let file = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(&name);
     let file = file.map_err(|source| io(&name, source))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(ControlError::InUse { path: path.to_owned() }),
+        Err(TryLockError::WouldBlock) => Err(ControlError::InUse {
+            path: path.to_owned(),
+        }),
         Err(TryLockError::Error(source)) => Err(io(&name, source)),
     }
 }
@@ -77,7 +95,9 @@ async fn clear_stale(path: &Path) -> Result<(), ControlError> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         Err(source) => return Err(io(path, source)),
         Ok(found) if !found.file_type().is_socket() => {
-            return Err(ControlError::NotASocket { path: path.to_owned() });
+            return Err(ControlError::NotASocket {
+                path: path.to_owned(),
+            });
         }
         Ok(_) => {}
     }
@@ -88,10 +108,15 @@ async fn clear_stale(path: &Path) -> Result<(), ControlError> {
         }
         Ok(Err(error)) if error.kind() == ErrorKind::NotFound => Ok(()),
         Ok(Err(source)) if source.kind() == ErrorKind::PermissionDenied => Err(io(path, source)),
-        Ok(Ok(_)) | Ok(Err(_)) | Err(_) => Err(ControlError::InUse { path: path.to_owned() }),
+        Ok(Ok(_)) | Ok(Err(_)) | Err(_) => Err(ControlError::InUse {
+            path: path.to_owned(),
+        }),
     }
 }
 
 fn io(path: &Path, source: std::io::Error) -> ControlError {
-    ControlError::Io { path: path.to_owned(), source }
+    ControlError::Io {
+        path: path.to_owned(),
+        source,
+    }
 }

@@ -15,13 +15,18 @@ impl Users {
     /// Looks the daemon's own user up; this may read files, so it is done once.
     pub(crate) fn look_up() -> Self {
         let uid = Uid::effective();
-        Self { uid: uid.as_raw(), own: principal(uid) }
+        Self {
+            uid: uid.as_raw(),
+            own: principal(uid),
+        }
     }
 
     /// The principal of a peer, or why it is refused.
     pub(crate) fn admit(&self, stream: &UnixStream) -> Result<Principal, Fault> {
         let denied = |why: &str| Fault::denied("peer_refused", why);
-        let peer = stream.peer_cred().map_err(|_| denied("the system does not say who you are"))?;
+        let peer = stream
+            .peer_cred()
+            .map_err(|_| denied("the system does not say who you are"))?;
         let who = match peer.uid() {
             uid if uid == self.uid => self.own.clone(),
             0 => Principal::user("root"),
@@ -30,7 +35,10 @@ impl Users {
         let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
         let pid = pid.ok_or_else(|| denied("the system does not say which process you are"))?;
         if agentd_sandbox::descends_from(pid, std::process::id()) {
-            return Err(Fault::denied("tool_refused", "a process that a tool started may not control the daemon"));
+            return Err(Fault::denied(
+                "tool_refused",
+                "a process that a tool started may not control the daemon",
+            ));
         }
         Ok(who)
     }

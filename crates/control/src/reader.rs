@@ -33,7 +33,12 @@ pub(crate) struct FrameReader {
 
 impl FrameReader {
     pub(crate) const fn new(socket: OwnedReadHalf, limits: FrameLimits) -> Self {
-        Self { socket, decoder: Decoder::new(limits), limits, began: None }
+        Self {
+            socket,
+            decoder: Decoder::new(limits),
+            limits,
+            began: None,
+        }
     }
 
     /// The next frame. Cancel-safe: bytes that came are kept.

@@ -41,15 +41,30 @@ struct Subscriptions {
 }
 
 impl Requests {
-    pub(crate) fn new(api: Arc<Api>, answers: mpsc::Sender<ServerFrame>, pushes: mpsc::Sender<Pushed>) -> Self {
-        let shared = Shared { api, answers, pushes, subscriptions: Arc::default() };
-        Self { shared, room: Arc::new(Semaphore::new(IN_FLIGHT)), running: JoinSet::new() }
+    pub(crate) fn new(
+        api: Arc<Api>,
+        answers: mpsc::Sender<ServerFrame>,
+        pushes: mpsc::Sender<Pushed>,
+    ) -> Self {
+        let shared = Shared {
+            api,
+            answers,
+            pushes,
+            subscriptions: Arc::default(),
+        };
+        Self {
+            shared,
+            room: Arc::new(Semaphore::new(IN_FLIGHT)),
+            running: JoinSet::new(),
+        }
     }
 
     /// Starts a request; waits while too many are in flight.
     pub(crate) async fn start(&mut self, who: &Principal, request: Request) {
         while self.running.try_join_next().is_some() {}
-        let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else { return };
+        let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else {
+            return;
+        };
         let (shared, who) = (self.shared.clone(), who.clone());
         self.running.spawn(async move {
             shared.carry_out(&who, request).await;
@@ -61,7 +76,10 @@ impl Requests {
     pub(crate) async fn finish(&mut self) {
         let all = async { while self.running.join_next().await.is_some() {} };
         if timeout(LAST_ANSWERS, all).await.is_err() {
-            tracing::debug!(left = self.running.len(), "requests were cut off with their connection");
+            tracing::debug!(
+                left = self.running.len(),
+                "requests were cut off with their connection"
+            );
         }
     }
 }
@@ -99,8 +117,9 @@ impl Shared {
         let promise = self.promise()?;
         let (subscribed, running) = started.await?;
         let sub = subscribed.sub;
-        let ok = serde_json::to_value(subscribed)
-            .map_err(|error| Fault::internal("bad_answer", format!("the answer cannot be written: {error}")))?;
+        let ok = serde_json::to_value(subscribed).map_err(|error| {
+            Fault::internal("bad_answer", format!("the answer cannot be written: {error}"))
+        })?;
         if self.answers.send(ServerFrame::Ok { id, ok }).await.is_err() {
             return Ok(None);
         }
@@ -119,8 +138,11 @@ impl Shared {
     fn promise(&self) -> Result<Promise, Fault> {
         let mut table = self.table();
         if table.running.len() + table.promised >= SUBSCRIPTIONS {
-            return Err(Fault::limit("too_many_subscriptions", format!("a connection has at most {SUBSCRIPTIONS} subscriptions"))
-                .hint("detach from some, or open another connection"));
+            return Err(Fault::limit(
+                "too_many_subscriptions",
+                format!("a connection has at most {SUBSCRIPTIONS} subscriptions"),
+            )
+            .hint("detach from some, or open another connection"));
         }
         table.promised += 1;
         drop(table);
@@ -135,7 +157,10 @@ impl Shared {
                 task.abort();
                 Ok(json!({}))
             }
-            None => Err(Fault::not_found("unknown_subscription", format!("there is no subscription {sub}"))),
+            None => Err(Fault::not_found(
+                "unknown_subscription",
+                format!("there is no subscription {sub}"),
+            )),
         }
     }
 

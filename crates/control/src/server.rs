@@ -51,7 +51,10 @@ pub async fn serve(listener: Listener, api: Arc<Api>, mut shutdown: watch::Recei
             open.spawn(refuse(stream, most));
             continue;
         };
-        let connection = Connection { api: Arc::clone(&api), shutdown: shutdown.clone() };
+        let connection = Connection {
+            api: Arc::clone(&api),
+            shutdown: shutdown.clone(),
+        };
         let users = Arc::clone(&users);
         open.spawn(async move {
             connection.run(stream, &users).await;
@@ -59,15 +62,24 @@ pub async fn serve(listener: Listener, api: Arc<Api>, mut shutdown: watch::Recei
         });
     }
     drop(listener);
-    if timeout(FAREWELL, async { while open.join_next().await.is_some() {} }).await.is_err() {
-        tracing::warn!(left = open.len(), "connections did not end in time and are cut off");
+    if timeout(FAREWELL, async { while open.join_next().await.is_some() {} })
+        .await
+        .is_err()
+    {
+        tracing::warn!(
+            left = open.len(),
+            "connections did not end in time and are cut off"
+        );
     }
 }
 
 /// Says why, to a peer that takes it at once.
 async fn refuse(mut stream: UnixStream, most: usize) {
-    let fault = Fault::busy("too_many_connections", format!("the daemon has {most} connections already"))
-        .hint("close some, or raise limits.connections");
+    let fault = Fault::busy(
+        "too_many_connections",
+        format!("the daemon has {most} connections already"),
+    )
+    .hint("close some, or raise limits.connections");
     if let Ok(bytes) = encode(&ServerFrame::Fault { id: None, fault }, 4_096) {
         // If even that does not go out the peer sees the end of the stream.
         let _ = timeout(REFUSAL, stream.write_all(&bytes)).await;

@@ -37,7 +37,9 @@ pub(crate) async fn write_all(
             Ok(bytes) => bytes,
             Err(error) => {
                 tracing::error!(%error, "a frame could not be written");
-                let Some(bytes) = instead(&frame, &error) else { continue };
+                let Some(bytes) = instead(&frame, &error) else {
+                    continue;
+                };
                 bytes
             }
         };
@@ -59,11 +61,21 @@ fn instead(frame: &ServerFrame, error: &WireError) -> Option<Vec<u8>> {
     let frame = match frame {
         ServerFrame::Ok { id, .. } | ServerFrame::Fault { id: Some(id), .. } => {
             let fault = agentd_protocol::Fault::limit("answer_too_large", error.to_string());
-            ServerFrame::Fault { id: Some(*id), fault: fault.hint("ask for less at a time") }
+            ServerFrame::Fault {
+                id: Some(*id),
+                fault: fault.hint("ask for less at a time"),
+            }
         }
         ServerFrame::Push { sub, .. } => {
-            let ended = Ended { code: "failed".to_owned(), message: error.to_string(), cursor: None };
-            ServerFrame::Push { sub: *sub, push: agentd_wire::Push::Ended(ended) }
+            let ended = Ended {
+                code: "failed".to_owned(),
+                message: error.to_string(),
+                cursor: None,
+            };
+            ServerFrame::Push {
+                sub: *sub,
+                push: agentd_wire::Push::Ended(ended),
+            }
         }
         ServerFrame::Welcome(_) | ServerFrame::Fault { id: None, .. } | ServerFrame::Unknown => return None,
     };
@@ -76,9 +88,15 @@ fn frame_of(Pushed { sub, push }: Pushed) -> ServerFrame {
         Push::Delta(delta) => agentd_wire::Push::Delta(delta.as_ref().clone()),
         Push::Synced(synced) => agentd_wire::Push::Synced(synced),
         Push::Lagged(lagged) => agentd_wire::Push::Lagged(lagged),
-        Push::Ended { code, message, cursor } => {
-            agentd_wire::Push::Ended(Ended { code: code.to_owned(), message, cursor })
-        }
+        Push::Ended {
+            code,
+            message,
+            cursor,
+        } => agentd_wire::Push::Ended(Ended {
+            code: code.to_owned(),
+            message,
+            cursor,
+        }),
     };
     ServerFrame::Push { sub, push }
 }

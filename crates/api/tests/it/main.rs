@@ -1,0 +1,14 @@
+//! The api over the real store and feed; the supervisor and the gate are played.
+
+#[cfg(test)]
+mod attach;
+#[cfg(test)]
+mod harness;
+#[cfg(test)]
+mod methods;
+#[cfg(test)]
+mod people;
+#[cfg(test)]
+mod transfer;
+#[cfg(test)]
+mod watch;

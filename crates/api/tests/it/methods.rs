@@ -1,0 +1,440 @@
+//! Creating, listing, ending; what is refused.
+
+use crate::harness::Harness;
+use agentd_api::StopRequest;
+use agentd_protocol::*;
+use serde_json::{Value, json};
+
+const INVALID: FaultClass = FaultClass::Invalid;
+
+fn prompt(text: &str) -> Value {
+    json!([{ "type": "text", "text": text }])
+}
+
+#[tokio::test]
+async fn a_session_is_created_from_the_settings_and_what_was_asked() {
+    let h = Harness::start().await;
+    let params = json!({
+        "workdir": h.workdir(), "prompt": prompt("fix the failing test\nplease"),
+        "rules": ["deny Bash"], "labels": {"team": "infra"}, "tools": ["bash", "Read", "read_file"],
+    });
+    let created: Created = serde_json::from_value(h.call("session.create", params).await.unwrap()).unwrap();
+    assert_eq!((created.name.as_str(), created.seq), ("fix the failing test", 2));
+    let lines = h
+        .call("session.export", json!({ "session": "@last" }))
+        .await
+        .unwrap();
+    let lines: Exported = serde_json::from_value(lines).unwrap();
+    let event: Event = serde_json::from_str(&lines.lines[0]).unwrap();
+    let EventBody::SessionCreated(first) = event.body else {
+        panic!("not created: {event:?}")
+    };
+    let project = h.dir.path().file_name().unwrap().to_str().unwrap();
+    let expected = SessionCreated {
+        title: "fix the failing test".into(),
+        project: project.into(),
+        workdir: h.workdir(),
+        model: "scripted".into(),
+        mode: PermissionMode::Default,
+        agent: None,
+        labels: Labels::from([("team".into(), "infra".into())]),
+        parent: None,
+        limits: LoopLimits::default(),
+        budget: Budget::default(),
+        tools: vec!["Read".into()],
+        system_prompt: None,
+        append_system_prompt: None,
+        rules: vec!["deny Bash".into()],
+    };
+    assert_eq!(first, expected);
+    assert_eq!((event.by, lines.head), (Harness::ana(), 2));
+}
+
+#[tokio::test]
+async fn a_headless_session_has_a_deadline_for_people() {
+    let h = Harness::start().await;
+    h.call(
+        "session.create",
+        json!({ "workdir": h.workdir(), "headless": true, "preset": "react" }),
+    )
+    .await
+    .unwrap();
+    let lines = h
+        .call("session.export", json!({ "session": "@last" }))
+        .await
+        .unwrap();
+    let event: Value = serde_json::from_str(lines["lines"][0].as_str().unwrap()).unwrap();
+    let limits = &event["limits"];
+    assert_eq!(
+        (
+            &limits["unattended_ms"],
+            &limits["headless"],
+            &limits["max_turns"]
+        ),
+        (&json!(0), &json!(true), &json!(20))
+    );
+}
+
+#[tokio::test]
+async fn bad_parameters_of_a_creation_name_what_is_wrong() {
+    let h = Harness::with(|settings| settings.limits.max_input_bytes = 100).await;
+    let file = h.dir.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let cases = [
+        (json!({}), "bad_workdir"),
+        (json!({"workdir": "relative"}), "bad_workdir"),
+        (json!({"workdir": "/no/such/directory"}), "bad_workdir"),
+        (json!({"workdir": file}), "bad_workdir"),
+        (json!({"workdir": format!("{}/../x", h.workdir())}), "bad_workdir"),
+        (
+            json!({"workdir": h.workdir(), "prompt": prompt("  ")}),
+            "empty_input",
+        ),
+        (json!({"workdir": h.workdir(), "prompt": []}), "empty_input"),
+        (
+            json!({"workdir": h.workdir(), "prompt": prompt(&"x".repeat(101))}),
+            "input_too_large",
+        ),
+        (
+            json!({"workdir": h.workdir(), "prompt": [{"type": "tool_use", "id": "1", "name": "x", "input": {}}]}),
+            "bad_content",
+        ),
+        (
+            json!({"workdir": h.workdir(), "append_system_prompt": "x".repeat(101)}),
+            "prompt_too_large",
+        ),
+        (
+            json!({"workdir": h.workdir(), "title": "x".repeat(201)}),
+            "bad_title",
+        ),
+        (json!({"workdir": h.workdir(), "title": "@last"}), "bad_title"),
+        (
+            json!({"workdir": h.workdir(), "labels": {"a b": "c"}}),
+            "bad_label",
+        ),
+        (
+            json!({"workdir": h.workdir(), "labels": {"a": "b,c"}}),
+            "bad_label",
+        ),
+        (
+            json!({"workdir": h.workdir(), "rules": ["allow Bash("]}),
+            "bad_rule",
+        ),
+        (
+            json!({"workdir": h.workdir(), "tools": ["Telepathy"]}),
+            "unknown_tool",
+        ),
+        (json!({"workdir": h.workdir(), "model": "sonet"}), "unknown_model"),
+        (json!({"workdir": h.workdir(), "max_turns": -2}), "bad_max_turns"),
+        (
+            json!({"workdir": h.workdir(), "budget": {"tokens": 0, "usd": -1.0, "time_ms": 0, "steps": 0}}),
+            "bad_budget",
+        ),
+        (json!({"workdir": h.workdir(), "key": ""}), "bad_key"),
+        (json!({"workdir": h.workdir(), "colour": "red"}), "bad_params"),
+    ];
+    for (params, code) in cases {
+        assert_eq!(
+            h.refused("session.create", params.clone()).await,
+            (INVALID, code.to_owned()),
+            "{params}"
+        );
+    }
+    assert_eq!(
+        h.call("session.list", json!({"all": true})).await.unwrap(),
+        json!([])
+    );
+    let fault = h
+        .call("session.create", json!({"workdir": h.workdir(), "colour": "red"}))
+        .await
+        .unwrap_err();
+    assert!(fault.message.contains("`colour`"), "{}", fault.message);
+    let fault = h
+        .call(
+            "session.create",
+            json!({"workdir": h.workdir(), "model": "sonet"}),
+        )
+        .await
+        .unwrap_err();
+    assert_eq!(fault.hint.unwrap(), "did you mean sonnet?");
+}
+
+#[tokio::test]
+async fn i7_without_a_gate_no_session_is_created() {
+    let h = Harness::start().await;
+    h.gate.clear();
+    let refused = h
+        .refused("session.create", json!({ "workdir": h.workdir() }))
+        .await;
+    assert_eq!(refused, (FaultClass::Unavailable, "actor_down".to_owned()));
+    assert_eq!(h.played.lock().unwrap().routed, 0);
+}
+
+#[tokio::test]
+async fn i1_the_same_key_and_body_get_the_same_answer_and_another_body_is_a_conflict() {
+    let h = Harness::start().await;
+    let params = json!({ "workdir": h.workdir(), "title": "one", "key": "k1" });
+    let first = h.call("session.create", params.clone()).await.unwrap();
+    assert_eq!(h.call("session.create", params).await.unwrap(), first);
+    let other = json!({ "workdir": h.workdir(), "title": "two", "key": "k1" });
+    assert_eq!(
+        h.refused("session.create", other).await,
+        (FaultClass::Conflict, "key_reused".to_owned())
+    );
+
+    let send = json!({ "session": "one", "content": prompt("go"), "key": "k2" });
+    let sent = h.call("input.send", send.clone()).await.unwrap();
+    assert_eq!(h.call("input.send", send.clone()).await.unwrap(), sent);
+    let get = h.call("session.get", json!({ "session": "one" })).await.unwrap();
+    assert_eq!((&get["seq"], &sent["seq"]), (&json!(2), &json!(2)));
+    // Somebody else's key is another key.
+    let bob = h
+        .api
+        .call(&Principal::user("bob"), "input.send", send)
+        .await
+        .unwrap();
+    assert_ne!(bob, sent);
+}
+
+#[tokio::test]
+async fn two_requests_with_one_key_at_the_same_time_get_one_answer() {
+    let h = Harness::start().await;
+    h.session("one").await;
+    let send = json!({ "session": "one", "content": prompt("go"), "key": "k" });
+    let (a, b) = tokio::join!(h.call("input.send", send.clone()), h.call("input.send", send));
+    assert_eq!(a.unwrap(), b.unwrap());
+    assert_eq!(
+        h.call("session.get", json!({ "session": "one" })).await.unwrap()["seq"],
+        json!(2)
+    );
+}
+
+#[tokio::test]
+async fn inputs_are_checked() {
+    let h = Harness::with(|settings| settings.limits.max_input_bytes = 10).await;
+    h.session("one").await;
+    let cases = [
+        (json!({"session": "one"}), INVALID, "empty_input"),
+        (
+            json!({"session": "one", "content": prompt("12345678901")}),
+            INVALID,
+            "input_too_large",
+        ),
+        (
+            json!({"session": "none", "content": prompt("x")}),
+            FaultClass::NotFound,
+            "unknown_session",
+        ),
+        (json!({"content": prompt("x")}), INVALID, "session_missing"),
+        (
+            json!({"session": "one", "content": prompt("x"), "model": "nope"}),
+            INVALID,
+            "unknown_model",
+        ),
+    ];
+    for (params, class, code) in cases {
+        assert_eq!(
+            h.refused("input.send", params.clone()).await,
+            (class, code.to_owned()),
+            "{params}"
+        );
+    }
+    assert_eq!(
+        h.refused("input.cancel", json!({"session": "one"})).await,
+        (INVALID, "input_missing".into())
+    );
+    assert_eq!(
+        h.refused("session.update", json!({"session": "one"})).await,
+        (INVALID, "nothing_to_update".into())
+    );
+}
+
+#[tokio::test]
+async fn lists_show_live_states_over_stored_ones_and_come_in_pages() {
+    let h = Harness::with(|settings| settings.limits.list_rows = 2).await;
+    let mut ids = Vec::new();
+    for n in 0..5 {
+        ids.push(h.session(&format!("s{n}")).await);
+    }
+    let busy = Status {
+        state: RunState::Waiting(WaitReason::Permit),
+        reason: "waits for sonnet".into(),
+        since: Timestamp(1),
+        until: None,
+        attempt: None,
+    };
+    h.played.lock().unwrap().overlay.insert(ids[3], busy);
+    let names = |rows: Value| -> Vec<String> {
+        let rows: Vec<Summary> = serde_json::from_value(rows).unwrap();
+        rows.into_iter().map(|row| row.name).collect()
+    };
+    let first = h.call("session.list", json!({})).await.unwrap();
+    let after = first[1]["session"].clone();
+    let mut all = names(first);
+    all.extend(names(
+        h.call("session.list", json!({ "after": after, "limit": 9 }))
+            .await
+            .unwrap(),
+    ));
+    all.sort();
+    assert_eq!(all.len(), 4);
+    let waiting = h
+        .call("session.list", json!({ "states": ["waiting"] }))
+        .await
+        .unwrap();
+    assert_eq!(names(waiting), ["s3"]);
+    let idle = h
+        .call("session.list", json!({ "states": ["idle"], "limit": 2 }))
+        .await
+        .unwrap();
+    assert_eq!(names(idle).len(), 2);
+    assert_eq!(
+        h.refused("session.list", json!({ "states": ["busy"] })).await,
+        (INVALID, "unknown_state".into())
+    );
+    assert_eq!(h.played.lock().unwrap().routed, 5, "looking wakes nobody");
+}
+
+#[tokio::test]
+async fn closed_sessions_are_listed_only_on_request() {
+    let h = Harness::start().await;
+    h.session("one").await;
+    h.call("session.close", json!({ "session": "one" }))
+        .await
+        .unwrap();
+    assert_eq!(h.call("session.list", json!({})).await.unwrap(), json!([]));
+    for ask in [json!({ "all": true }), json!({ "states": ["closed"] })] {
+        assert_eq!(
+            h.call("session.list", ask).await.unwrap()[0]["name"],
+            json!("one")
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_running_session_is_deleted_only_with_force() {
+    let h = Harness::start().await;
+    let session = h.session("one").await;
+    h.log
+        .edit(session, |row| row.status.state = RunState::RunningTool)
+        .await;
+    let refused = h.refused("session.delete", json!({ "session": "one" })).await;
+    assert_eq!(refused, (FaultClass::Conflict, "session_running".to_owned()));
+    h.call("session.delete", json!({ "session": "one", "force": true }))
+        .await
+        .unwrap();
+    assert_eq!(h.played.lock().unwrap().evicted, [session]);
+    let gone = h
+        .refused("session.get", json!({ "session": session.to_string() }))
+        .await;
+    assert_eq!(gone, (FaultClass::NotFound, "unknown_session".to_owned()));
+}
+
+#[tokio::test]
+async fn resuming_a_faulted_session_revives_it() {
+    let h = Harness::start().await;
+    let session = h.session("one").await;
+    h.played.lock().unwrap().faulted.push(session);
+    let done = h
+        .call("session.resume", json!({ "session": "one" }))
+        .await
+        .unwrap();
+    assert_eq!((done, h.played.lock().unwrap().routed), (json!({ "seq": 1 }), 1));
+}
+
+#[tokio::test]
+async fn unknown_methods_strangers_and_missing_actors_get_the_right_class() {
+    let h = Harness::start().await;
+    assert_eq!(
+        h.refused("session.creat", json!({})).await,
+        (INVALID, "unknown_method".into())
+    );
+    assert_eq!(
+        h.refused("session.fork", json!({})).await,
+        (INVALID, "not_implemented".into())
+    );
+    assert_eq!(
+        h.refused("session.attach", json!({})).await,
+        (INVALID, "needs_connection".into())
+    );
+    assert_eq!(
+        h.refused("node.status", json!({"x": 1})).await,
+        (INVALID, "bad_params".into())
+    );
+    let token = Principal("token:ci".into());
+    let denied = h.api.call(&token, "node.stop", json!({})).await.unwrap_err();
+    assert_eq!(
+        (denied.class, denied.code.as_str()),
+        (FaultClass::Denied, "missing_scope")
+    );
+    h.session("one").await;
+    h.supervisor.clear();
+    let refused = h
+        .refused("input.send", json!({ "session": "one", "content": prompt("x") }))
+        .await;
+    assert_eq!(refused, (FaultClass::Unavailable, "actor_down".to_owned()));
+}
+
+#[tokio::test]
+async fn the_node_says_how_it_is_and_hears_that_it_shall_stop() {
+    let mut h = Harness::start().await;
+    h.session("one").await;
+    let counted = h.api.connection_opened();
+    let status: NodeStatus =
+        serde_json::from_value(h.call("node.status", Value::Null).await.unwrap()).unwrap();
+    assert_eq!(
+        (
+            status.node.as_str(),
+            status.hot,
+            status.sessions,
+            status.connections,
+            status.restarts
+        ),
+        ("a1", 2, 1, 1, 3)
+    );
+    drop(counted);
+    let said = h.call("node.diagnostics", json!({})).await.unwrap();
+    assert_eq!(
+        (&said["status"]["connections"], &said["rules"][0]),
+        (&json!(0), &json!("built-in: deny Bash(sudo:*)"))
+    );
+    h.call("node.drain", json!({})).await.unwrap();
+    assert_eq!(h.stop.recv().await, Some(StopRequest::Drain));
+    let tools: Vec<ToolRow> = serde_json::from_value(h.call("tool.list", json!({})).await.unwrap()).unwrap();
+    assert!(
+        tools
+            .iter()
+            .any(|tool| tool.name == "Bash" && tool.effect == EffectClass::Exec)
+    );
+    assert_eq!(
+        h.call("model.list", json!({})).await.unwrap()[1]["name"],
+        json!("sonnet")
+    );
+}
+
+#[tokio::test]
+async fn usage_is_summed_by_group() {
+    let h = Harness::start().await;
+    for (name, team, cost) in [("a", "x", 1.0), ("b", "y", 4.0), ("c", "x", 2.0)] {
+        let session = h.session(name).await;
+        let edit = |row: &mut Summary| {
+            row.labels.insert("team".into(), team.into());
+            row.cost_usd = cost;
+            row.steps = 2;
+        };
+        h.log.edit(session, edit).await;
+    }
+    let rows: Vec<UsageRow> =
+        serde_json::from_value(h.call("usage.query", json!({ "by": "team" })).await.unwrap()).unwrap();
+    let row = |group: &str, sessions, steps, cost_usd| UsageRow {
+        group: group.into(),
+        sessions,
+        steps,
+        usage: Usage::default(),
+        cost_usd,
+    };
+    assert_eq!(rows, [row("y", 1, 2, 4.0), row("x", 2, 4, 3.0)]);
+    let by_model: Vec<UsageRow> =
+        serde_json::from_value(h.call("usage.query", json!({})).await.unwrap()).unwrap();
+    assert_eq!(by_model, [row("scripted", 3, 6, 7.0)]);
+}

@@ -1,0 +1,69 @@
+//! Opening and closing the socket.
+
+use crate::wire_client::Server;
+use agentd_control::{ControlError, bind};
+use agentd_wire::ServerFrame;
+use serde_json::json;
+use std::os::unix::fs::PermissionsExt;
+
+#[tokio::test]
+async fn the_socket_and_its_directory_are_the_users_alone() {
+    let server = Server::start(|_| {}).await;
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&server.path), 0o600);
+    assert_eq!(mode(server.path.parent().unwrap()), 0o700);
+}
+
+#[tokio::test]
+async fn a_socket_that_is_served_is_not_taken_over() {
+    let server = Server::start(|_| {}).await;
+    let error = bind(&server.path).await.unwrap_err();
+    assert!(matches!(error, ControlError::InUse { .. }), "{error}");
+    // Also when whoever serves it knows nothing of our lock.
+    let other = server.h.dir.path().join("other.sock");
+    let _foreign = tokio::net::UnixListener::bind(&other).unwrap();
+    let error = bind(&other).await.unwrap_err();
+    assert!(matches!(error, ControlError::InUse { .. }), "{error}");
+    server.client().await.ok("node.status", json!({})).await;
+}
+
+#[tokio::test]
+async fn a_stale_socket_is_replaced_and_anything_else_is_left_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.sock");
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let listener = bind(&path).await.unwrap();
+    assert_eq!(listener.path(), path);
+    drop(listener);
+    assert!(!path.exists());
+    std::fs::write(&path, "precious").unwrap();
+    let error = bind(&path).await.unwrap_err();
+    assert!(matches!(error, ControlError::NotASocket { .. }), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "precious");
+    let long = dir.path().join("x".repeat(120));
+    assert!(matches!(
+        bind(&long).await.unwrap_err(),
+        ControlError::TooLong { most: 107, .. }
+    ));
+}
+
+#[tokio::test]
+async fn a_stopping_daemon_answers_what_was_asked_and_says_goodbye() {
+    let server = Server::start(|_| {}).await;
+    let mut idle = server.client().await;
+    let mut busy = server.client().await;
+    let session = server.h.session("a").await;
+    busy.ok("session.attach", json!({ "session": session })).await;
+    server.shutdown.send_replace(true);
+    assert_eq!(idle.last_word().await.as_deref(), Some("stopping"));
+    let mut last = None;
+    while let Some(frame) = busy.next().await {
+        last = Some(frame);
+    }
+    let Some(ServerFrame::Fault { id: None, fault }) = last else {
+        panic!("no goodbye: {last:?}")
+    };
+    assert_eq!(fault.code, "stopping");
+    server.task.await.unwrap();
+    assert!(!server.path.exists());
+}
