@@ -118,10 +118,7 @@ fn a_file_with_another_name_outside_is_not_written() {
     let write = world
         .beneath
         .replace(Path::new("linked"), b"x", &version(&world, "linked"));
-    assert!(
-        matches!(write, Err(SandboxError::Linked { links: 2, .. })),
-        "{write:?}"
-    );
+    assert!(matches!(write, Err(SandboxError::Linked { .. })), "{write:?}");
     assert_eq!(fs::read(world.outside.join("secret")).unwrap(), b"secret");
 }
 

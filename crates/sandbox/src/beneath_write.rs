@@ -114,7 +114,8 @@ fn refuse_unless_plain(stat: &rustix::fs::Stat, path: &Path) -> Result<(), Sandb
         EntryKind::Symlink => Err(SandboxError::Symlink { path: show(path) }),
         EntryKind::File if stat.st_nlink > 1 => Err(SandboxError::Linked {
             path: show(path),
-            links: stat.st_nlink.into(),
+            // Its type differs between machines.
+            links: stat.st_nlink.to_string(),
         }),
         EntryKind::File => Ok(()),
         EntryKind::Directory | EntryKind::Special => Err(wrong_kind(path, stat, "a regular file")),

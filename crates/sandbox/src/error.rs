@@ -115,7 +115,7 @@ pub enum SandboxError {
         /// The path.
         path: String,
         /// How many names it has.
-        links: u64,
+        links: String,
     },
     /// The file is larger than the limit.
     #[error("{path} is {bytes} bytes; at most {max} are taken")]

@@ -53,10 +53,13 @@ impl Outgoing {
     }
 }
 
+/// Why a command was not started: the error number, and words.
+type Refused = (Option<i32>, String);
+
 /// What waits for news of one command.
 #[derive(Debug)]
 struct Waiting {
-    started: Option<oneshot::Sender<Result<u32, (Option<i32>, String)>>>,
+    started: Option<oneshot::Sender<Result<u32, Refused>>>,
     exited: oneshot::Sender<Exit>,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::error::SandboxError;
 use agentd_protocol::SandboxLevel;
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
 /// The level at which sessions run when at least `require` is asked for. There is no kernel sandbox yet, so anything but
 /// none is refused; it never falls back silently.
@@ -15,6 +16,15 @@ pub const fn check(require: SandboxLevel) -> Result<SandboxLevel, SandboxError> 
             Err(SandboxError::Unsupported { required: require })
         }
     }
+}
+
+/// Hides this process's memory and environment from other processes of the same user (not from root): no debugger, no
+/// `/proc/PID/environ`, no core file. For the daemon, which holds credentials; helpers and commands start visible again (I8).
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn conceal() -> std::io::Result<()> {
+    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
 }
 
 #[cfg(test)]

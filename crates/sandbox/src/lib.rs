@@ -33,7 +33,7 @@ pub use collect::{CollectSpec, Collected};
 pub use environment::Environment;
 pub use error::SandboxError;
 pub use helper::{CommandSpec, Helper};
-pub use level::check;
+pub use level::{check, conceal};
 pub use processes::descends_from;
 pub use resident::{HELPER_ARG, helper_main};
 pub use running::{Exit, Running};

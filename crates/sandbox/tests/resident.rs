@@ -35,6 +35,7 @@ mod cases {
         let all: &[Case] = &cases![
             a_command_gives_its_output_and_its_exit_code,
             a_command_that_is_not_there_is_a_typed_error,
+            i8_commands_cannot_read_the_environment_of_a_concealed_daemon,
             i8_commands_see_the_listed_environment_and_three_descriptors_only,
             a_grandchild_that_holds_the_pipe_does_not_hold_the_result,
             i5_all_that_is_left_behind_dies_with_the_helper,
@@ -209,6 +210,22 @@ mod cases {
             "{names:?}"
         );
         assert!(!text(&done).contains("canary"));
+    }
+
+    async fn i8_commands_cannot_read_the_environment_of_a_concealed_daemon() {
+        agentd_sandbox::conceal().unwrap();
+        let helper = helper().await;
+        let done = output_of(
+            &helper,
+            &format!("cat /proc/{}/environ >/dev/null && id -u", std::process::id()),
+        )
+        .await;
+        // Root may read everything.
+        assert!(
+            done.exit.code == Some(1) || text(&done) == "0\n",
+            "{}",
+            text(&done)
+        );
     }
 
     async fn a_grandchild_that_holds_the_pipe_does_not_hold_the_result() {

@@ -158,7 +158,7 @@ fn clean(path: &str) -> String {
                 }
                 Some(Component::RootDir) => {}
                 Some(Component::ParentDir | Component::CurDir | Component::Prefix(_)) | None => {
-                    clean.push("..")
+                    clean.push("..");
                 }
             },
             other @ (Component::Normal(_) | Component::RootDir | Component::Prefix(_)) => clean.push(other),

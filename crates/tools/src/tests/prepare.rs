@@ -8,14 +8,14 @@ fn registry() -> Registry {
     Registry::builtin(&ToolLimits::default())
 }
 
-fn prepare(name: &str, input: Value) -> Prepared {
+fn prepare(name: &str, input: &Value) -> Prepared {
     registry()
-        .prepare(name, &input)
+        .prepare(name, input)
         .unwrap_or_else(|refusal| panic!("{}", refusal.llm_text))
 }
 
-fn refusal(name: &str, input: Value) -> (String, String) {
-    let refused = registry().prepare(name, &input).unwrap_err();
+fn refusal(name: &str, input: &Value) -> (String, String) {
+    let refused = registry().prepare(name, input).unwrap_err();
     assert_eq!(refused.status, ToolStatus::Error);
     (code(&refused), refused.llm_text)
 }
@@ -26,7 +26,7 @@ fn the_builtin_tools_have_the_contracts_names_and_schemas_that_accept_their_exam
     let names: Vec<_> = registry.specs().iter().map(|spec| spec.name).collect();
     assert_eq!(names, ["Read", "Write", "Edit", "Ls", "Glob", "Grep", "Bash"]);
     for spec in registry.specs() {
-        prepare(spec.name, spec.example.clone());
+        prepare(spec.name, &spec.example);
         assert!(spec.schema["additionalProperties"] == json!(false));
     }
 }
@@ -71,14 +71,14 @@ fn no_two_tools_share_a_name() {
 
 #[test]
 fn an_unknown_tool_is_answered_with_the_names_and_the_nearest_one() {
-    let (code, text) = refusal("Reed", json!({}));
+    let (code, text) = refusal("Reed", &json!({}));
     assert_eq!(code, "E_UNKNOWN_TOOL");
     assert_eq!(
         text,
         "Unknown tool: `Reed`. Did you mean `Read`? The tools are: Read, Write, Edit, Ls, Glob, Grep, Bash."
     );
     assert!(
-        !refusal("deploy_to_production", json!({}))
+        !refusal("deploy_to_production", &json!({}))
             .1
             .contains("Did you mean")
     );
@@ -88,7 +88,7 @@ fn an_unknown_tool_is_answered_with_the_names_and_the_nearest_one() {
 fn a_prepared_call_says_what_it_is_about() {
     let read = prepare(
         "read_file",
-        json!({ "path": "./src//a/../main.rs", "offset": "3" }),
+        &json!({ "path": "./src//a/../main.rs", "offset": "3" }),
     );
     assert_eq!(
         read,
@@ -106,7 +106,7 @@ fn a_prepared_call_says_what_it_is_about() {
     );
     let bash = prepare(
         "exec",
-        json!({ "cmd": "cargo test\n# more", "description": null }),
+        &json!({ "cmd": "cargo test\n# more", "description": null }),
     );
     assert_eq!(
         bash.subject,
@@ -118,7 +118,7 @@ fn a_prepared_call_says_what_it_is_about() {
         (bash.title.as_str(), bash.effect, bash.idempotent),
         ("Bash cargo test...", EffectClass::Exec, false)
     );
-    let ls = prepare("Ls", json!({}));
+    let ls = prepare("Ls", &json!({}));
     assert_eq!(
         ls.subject,
         Subject::Path {
@@ -126,7 +126,7 @@ fn a_prepared_call_says_what_it_is_about() {
             path: ".".to_owned()
         }
     );
-    let write = prepare("Write", json!({ "file_path": "../x", "content": "" }));
+    let write = prepare("Write", &json!({ "file_path": "../x", "content": "" }));
     assert_eq!(
         write.subject,
         Subject::Path {
@@ -138,7 +138,7 @@ fn a_prepared_call_says_what_it_is_about() {
 
 #[test]
 fn i7_what_is_judged_is_what_is_opened_also_for_absolute_paths() {
-    let inside = prepare("Read", json!({ "file_path": "/w/a/../b" })).within(Path::new("/w"));
+    let inside = prepare("Read", &json!({ "file_path": "/w/a/../b" })).within(Path::new("/w"));
     assert_eq!(
         inside.subject,
         Subject::Path {
@@ -147,7 +147,7 @@ fn i7_what_is_judged_is_what_is_opened_also_for_absolute_paths() {
         }
     );
     assert_eq!(inside.input, json!({ "file_path": "b" }));
-    let outside = prepare("Read", json!({ "file_path": "/w/../etc/passwd" })).within(Path::new("/w"));
+    let outside = prepare("Read", &json!({ "file_path": "/w/../etc/passwd" })).within(Path::new("/w"));
     assert_eq!(
         outside.subject,
         Subject::Path {
@@ -155,7 +155,7 @@ fn i7_what_is_judged_is_what_is_opened_also_for_absolute_paths() {
             path: "/etc/passwd".to_owned()
         }
     );
-    let root = prepare("Ls", json!({ "path": "/w/" })).within(Path::new("/w"));
+    let root = prepare("Ls", &json!({ "path": "/w/" })).within(Path::new("/w"));
     assert_eq!(
         root.subject,
         Subject::Path {
@@ -169,28 +169,28 @@ fn i7_what_is_judged_is_what_is_opened_also_for_absolute_paths() {
 fn the_seeds_spellings_of_fields_are_understood() {
     let edit = prepare(
         "edit",
-        json!({ "path": "a", "old_text": "x", "new_text": "y", "replace_all": "true" }),
+        &json!({ "path": "a", "old_text": "x", "new_text": "y", "replace_all": "true" }),
     );
     assert_eq!(
         edit.input,
         json!({ "file_path": "a", "old_string": "x", "new_string": "y", "replace_all": true })
     );
-    let edit = prepare("Edit", json!({ "path": "a", "old": "x", "new": "y" }));
+    let edit = prepare("Edit", &json!({ "path": "a", "old": "x", "new": "y" }));
     assert_eq!(edit.text("old_string"), "x");
     assert_eq!(
-        prepare("exec", json!({ "command": "x", "timeout": 30 })).number("timeout_ms"),
+        prepare("exec", &json!({ "command": "x", "timeout": 30 })).number("timeout_ms"),
         Some(30_000)
     );
     assert_eq!(
-        prepare("Bash", json!({ "command": "x", "timeout": 30_000 })).number("timeout_ms"),
+        prepare("Bash", &json!({ "command": "x", "timeout": 30_000 })).number("timeout_ms"),
         Some(30_000)
     );
-    assert!(prepare("Grep", json!({ "query": "x", "-i": true })).flag("case_insensitive"));
+    assert!(prepare("Grep", &json!({ "query": "x", "-i": true })).flag("case_insensitive"));
 }
 
 #[test]
 fn bad_arguments_are_named_with_what_was_expected_and_an_example() {
-    let (code, text) = refusal("Read", json!({ "file_pth": "a", "limit": "many", "offset": 0 }));
+    let (code, text) = refusal("Read", &json!({ "file_pth": "a", "limit": "many", "offset": 0 }));
     assert_eq!(code, "E_INVALID_ARGS");
     for part in [
         "`file_path` is missing",
@@ -204,19 +204,23 @@ fn bad_arguments_are_named_with_what_was_expected_and_an_example() {
         assert!(text.contains(part), "{part} is not in: {text}");
     }
     assert!(
-        refusal("Bash", json!({ "command": "x", "timeout_ms": 600_001 }))
+        refusal("Bash", &json!({ "command": "x", "timeout_ms": 600_001 }))
             .1
             .contains("`timeout_ms` must be at most 600000")
     );
-    prepare("Bash", json!({ "command": "x", "timeout_ms": 600_000 }));
+    prepare("Bash", &json!({ "command": "x", "timeout_ms": 600_000 }));
     assert!(
-        refusal("Bash", json!({ "command": "" }))
+        refusal("Bash", &json!({ "command": "" }))
             .1
             .contains("`command` must not be empty")
     );
-    assert!(refusal("Bash", json!({ "command": "a\u{0}b" })).1.contains("NUL"));
     assert!(
-        refusal("Grep", json!({ "pattern": "x", "output_mode": "all" }))
+        refusal("Bash", &json!({ "command": "a\u{0}b" }))
+            .1
+            .contains("NUL")
+    );
+    assert!(
+        refusal("Grep", &json!({ "pattern": "x", "output_mode": "all" }))
             .1
             .contains("output_mode")
     );
@@ -225,13 +229,13 @@ fn bad_arguments_are_named_with_what_was_expected_and_an_example() {
 #[test]
 fn arguments_that_are_no_object_are_refused() {
     assert!(
-        refusal("Read", json!("{\"file_path\": \"a"))
+        refusal("Read", &json!("{\"file_path\": \"a"))
             .1
             .contains("not valid JSON (perhaps they were cut off")
     );
-    assert!(refusal("Read", json!(["a"])).1.contains("not a JSON object"));
-    assert!(refusal("Read", json!(null)).1.contains("not a JSON object"));
-    let long = refusal("Write", json!("x".repeat(100_000))).1;
+    assert!(refusal("Read", &json!(["a"])).1.contains("not a JSON object"));
+    assert!(refusal("Read", &json!(null)).1.contains("not a JSON object"));
+    let long = refusal("Write", &json!("x".repeat(100_000))).1;
     assert!(
         long.len() < 1_500,
         "what was got is quoted in part: {}",
@@ -243,7 +247,7 @@ fn arguments_that_are_no_object_are_refused() {
 fn an_edit_that_changes_nothing_is_refused_before_anybody_is_asked() {
     let (code, text) = refusal(
         "Edit",
-        json!({ "file_path": "a", "old_string": "x", "new_string": "x" }),
+        &json!({ "file_path": "a", "old_string": "x", "new_string": "x" }),
     );
     assert_eq!(code, "E_INVALID_ARGS");
     assert!(text.contains("are equal"));
