@@ -6,9 +6,8 @@ use tree_sitter::{Node, ParseOptions, ParseState, Parser, Tree, TreeCursor};
 /// How often the parser may report progress before it is stopped. Ordinary commands need a few dozen reports.
 const MAX_PROGRESS: u32 = 20_000;
 
-/// The parser's time grows with the square of these two.
-const MAX_PIPES: usize = 256;
-const MAX_HEREDOCS: usize = 64;
+/// Tokens with whose number the parser's time grows by the square, and how many may be in a text.
+const SLOW: [(&str, usize); 3] = [("|", 256), ("<<", 64), ("(", 1_024)];
 /// The most text of words that is looked at.
 const MAX_BYTES: usize = 1 << 20;
 
@@ -50,7 +49,10 @@ pub(crate) struct Found {
 
 /// Reads a command; `None` when it cannot be read in bounded time.
 pub(crate) fn read(text: &str) -> Option<Found> {
-    if text.matches('|').count() > MAX_PIPES || text.matches("<<").count() > MAX_HEREDOCS {
+    if SLOW
+        .iter()
+        .any(|(token, most)| text.matches(token).count() > *most)
+    {
         return None;
     }
     let tree = parse(text)?;

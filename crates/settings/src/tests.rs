@@ -1,1 +1,449 @@
+use crate::layer::dotted;
+use crate::{
+    CredentialSource, LimitOverrides, Loaded, Network, Origin, RuleConfig, SHIPPED, Settings, SettingsError,
+    Sources, load, mask_url,
+};
+use agentd_protocol::{Budget, LoopLimits, OnDeny, OnLimit, Preset, SandboxLevel};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+use toml::{Table, Value};
 
+fn keys(table: &Table, path: &mut Vec<String>, found: &mut BTreeSet<String>) {
+    for (name, value) in table {
+        path.push(name.clone());
+        match value {
+            Value::Table(inner) => keys(inner, path, found),
+            _ => {
+                found.insert(dotted(path));
+            }
+        }
+        path.pop();
+    }
+}
+
+fn all_keys(table: &Table) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    keys(table, &mut Vec::new(), &mut found);
+    found
+}
+
+fn flags(flags: &[(&str, &str)]) -> Sources {
+    let flags = flags
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect();
+    Sources {
+        flags,
+        ..Sources::default()
+    }
+}
+
+/// Loads with one file above the defaults.
+fn with_file(text: &str) -> (Result<Loaded, SettingsError>, PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("config.toml");
+    std::fs::write(&path, text).unwrap();
+    (
+        load(&Sources {
+            file: Some(path.clone()),
+            ..Sources::default()
+        }),
+        path,
+    )
+}
+
+/// The one problem of a file, without the file's name.
+fn problem(text: &str) -> String {
+    let (loaded, path) = with_file(text);
+    loaded
+        .unwrap_err()
+        .to_string()
+        .replace(&format!("{}:", path.display()), "line ")
+}
+
+#[test]
+fn the_shipped_file_is_the_defaults() {
+    assert_eq!(toml::from_str::<Settings>(SHIPPED).unwrap(), Settings::default());
+    assert_eq!(load(&Sources::default()).unwrap().settings, Settings::default());
+}
+
+#[test]
+fn the_shipped_file_has_every_key_and_each_section_has_words() {
+    let shipped: Table = toml::from_str(SHIPPED).unwrap();
+    let defaults = Table::try_from(Settings::default()).unwrap();
+    assert_eq!(all_keys(&shipped), all_keys(&defaults));
+    for (number, line) in SHIPPED.lines().enumerate() {
+        assert!(line.len() <= 120, "line {} is long", number + 1);
+    }
+}
+
+#[test]
+fn layers_override_single_keys_and_every_key_knows_its_origin() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let system = file(
+        "system.toml",
+        "[loop]\nturn_cap = 10\nmax_turns = 4\n\n[models.sonnet]\nmax_output = 100\n",
+    );
+    let user = file("user.toml", "loop.turn_cap = 20\n");
+    let given = file("given.toml", "[sandbox]\nnetwork = { hosts = [\"crates.io\"] }\n");
+    let sources = Sources {
+        optional: vec![system.clone(), dir.path().join("missing.toml"), user.clone()],
+        file: Some(given.clone()),
+        environment: [
+            ("AGENTD_TOOLS__MAX_LINES", "7"),
+            ("AGENTD_STORE__URL", "memory:"),
+            ("AGENTD_NODE__NAME", "17"),
+            ("AGENTD_SOCKET", "/not/a/key"),
+            ("HOME", "/x"),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .to_vec(),
+        flags: vec![("log.level".to_owned(), "debug".to_owned())],
+    };
+    let loaded = load(&sources).unwrap();
+    let mut expected = Settings::default();
+    expected.r#loop.turn_cap = 20;
+    expected.r#loop.max_turns = 4;
+    expected.models.get_mut("sonnet").unwrap().max_output = 100;
+    expected.sandbox.network = Network::Hosts(vec!["crates.io".into()]);
+    expected.tools.max_lines = 7;
+    expected.store.url = "memory:".into();
+    expected.node.name = "17".into();
+    expected.log.level = "debug".into();
+    assert_eq!(loaded.settings, expected);
+    let origin = |key: &str| loaded.origins.get(key).unwrap().clone();
+    assert_eq!(origin("loop.turn_cap"), Origin::File(user, 1));
+    assert_eq!(origin("loop.max_turns"), Origin::File(system.clone(), 3));
+    assert_eq!(origin("models.sonnet.max_output"), Origin::File(system, 6));
+    assert_eq!(origin("sandbox.network"), Origin::File(given, 2));
+    assert_eq!(
+        origin("store.url"),
+        Origin::Environment("AGENTD_STORE__URL".into())
+    );
+    assert_eq!(origin("log.level"), Origin::Flag("log.level".into()));
+    assert!(matches!(origin("store.jsonl_dir"), Origin::Shipped(_)));
+}
+
+#[test]
+fn rules_of_all_layers_add_up_and_the_builtin_ones_can_be_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.toml");
+    std::fs::write(
+        &path,
+        "[permission]\nrules = [\n  { deny = \"Read(a)\" },\n  { ask = \"Read(b)\" },\n]\nbuiltin = []\n",
+    )
+    .unwrap();
+    let rules = (
+        "AGENTD_PERMISSION__RULES".to_owned(),
+        "[{ allow = \"Read(c)\" }]".to_owned(),
+    );
+    let sources = Sources {
+        optional: vec![path.clone()],
+        environment: vec![rules],
+        ..Sources::default()
+    };
+    let loaded = load(&sources).unwrap();
+    let expected = [
+        RuleConfig::Deny("Read(a)".into()),
+        RuleConfig::Ask("Read(b)".into()),
+        RuleConfig::Allow("Read(c)".into()),
+    ];
+    assert_eq!(loaded.settings.permission.rules, expected);
+    assert_eq!(
+        expected.map(|rule| rule.text()),
+        ["deny Read(a)", "ask Read(b)", "allow Read(c)"]
+    );
+    assert_eq!(loaded.settings.permission.builtin, []);
+    assert_eq!(
+        loaded.origins.get("permission.rules[1]"),
+        Some(&Origin::File(path, 4))
+    );
+}
+
+#[test]
+fn a_wrong_key_says_where_what_and_how() {
+    assert_eq!(
+        problem("[loop]\nmax_turn = 3\n"),
+        "line 2: loop.max_turn: unknown key `max_turn`; did you mean `max_turns`?"
+    );
+    let (error, _) = with_file("[lopp]\n");
+    assert!(
+        error
+            .unwrap_err()
+            .to_string()
+            .ends_with("lopp: unknown key `lopp`; did you mean `loop`?")
+    );
+    assert_eq!(
+        problem("\n[loop]\nmax_turns = \"many\"\n"),
+        "line 3: loop.max_turns: invalid type: string \"many\", expected i32; the default is `loop.max_turns = -1`"
+    );
+    assert_eq!(
+        problem("[permission]\nask_timeout = \"soon\"\n")
+            .split("; ")
+            .next()
+            .unwrap(),
+        "line 2: permission.ask_timeout: \"soon\" is not a duration such as \"30s\" or \"5m\": expected number at 0, or \"never\""
+    );
+    assert!(problem("[loop\n").starts_with("line 1: this is not TOML: "));
+    assert!(problem("[loop]\npreset = \"fast\"\n").contains("line 2: loop.preset: unknown variant `fast`"));
+}
+
+#[test]
+fn a_value_out_of_range_says_where_what_and_how() {
+    for (text, expected) in [
+        (
+            "[loop]\nturn_cap = 0",
+            "line 2: loop.turn_cap: 0 is out of range; give a value from 1 to 1000000",
+        ),
+        (
+            "[loop]\nmax_turns = -2",
+            "line 2: loop.max_turns: -2 means nothing; give -1, 0 or a number of steps",
+        ),
+        (
+            "[retry]\ncap_ms = 10",
+            "line 2: retry.cap_ms: 10 is out of range; give a value from 1000 to 86400000",
+        ),
+        (
+            "[model]\ndefault = \"sonet\"",
+            "line 2: model.default: there is no \"sonet\" under [models]; did you mean \"sonnet\"?",
+        ),
+        (
+            "[store]\nurl = \"mysql://u:secret@h/d\"",
+            "line 2: store.url: \"mysql://u:***@h/d\" is no store; give sqlite:PATH, memory: or postgres://USER@HOST/DATABASE",
+        ),
+        (
+            "[providers.openai]\nbase_url = \"api.openai.com\"",
+            "line 2: providers.openai.base_url: \"api.openai.com\" is no base URL; give http://HOST or https://HOST, with the path if it has one",
+        ),
+        (
+            "[providers.openai]\ncredentials = [{ name = \"a\" }]",
+            "line 2: providers.openai.credentials: credential \"a\" needs exactly one source; give one of env = \"VARIABLE\", file = \"PATH\", exec = [\"COMMAND\"]",
+        ),
+        (
+            "[models.sonnet]\nfallbacks = [\"sonnet\"]",
+            "line 2: models.sonnet.fallbacks: a model cannot stand in for itself; name another model",
+        ),
+        (
+            "[loop]\nintent_patterns = [\"(\"]",
+            "line 2: loop.intent_patterns: \"(\" is no regular expression; mend it or take it out",
+        ),
+        (
+            "[context]\ncompact_at = 1.5",
+            "line 2: context.compact_at: 1.5 is no share of the window; give a share such as 0.8",
+        ),
+    ] {
+        assert_eq!(problem(text), expected);
+    }
+    assert_eq!(
+        problem("[models.x]\nprovider = \"openai\"").lines().count(),
+        1,
+        "an empty model name"
+    );
+}
+
+#[test]
+fn wrong_variables_and_flags_are_named() {
+    let environment = vec![("AGENTD_LOOP__MAX_TURNZ".to_owned(), "3".to_owned())];
+    let error = load(&Sources {
+        environment,
+        ..Sources::default()
+    })
+    .unwrap_err()
+    .to_string();
+    let expected = "environment variable AGENTD_LOOP__MAX_TURNZ: loop.max_turnz: unknown key `max_turnz`; did you mean `max_turns`?";
+    assert_eq!(error, expected);
+    let error = load(&flags(&[("loop.max_turns", "3\nturn_cap = 9")]))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.starts_with("flag loop.max_turns: loop.max_turns: invalid type: string"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_named_file_must_be_there() {
+    let sources = Sources {
+        file: Some("/nowhere/x.toml".into()),
+        ..Sources::default()
+    };
+    let error = load(&sources).unwrap_err().to_string();
+    assert!(
+        error.starts_with("cannot read the configuration file /nowhere/x.toml: "),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_view_reads_back_as_the_same_settings() {
+    let loaded = load(&flags(&[
+        ("permission.rules", "[{ deny = \"Read(a)\" }]"),
+        ("node.name", "a\"b"),
+    ]))
+    .unwrap();
+    for origins in [false, true] {
+        assert_eq!(
+            toml::from_str::<Settings>(&loaded.view(origins)).unwrap(),
+            loaded.settings
+        );
+    }
+    let view = loaded.view(true);
+    assert!(
+        view.contains("permission.rules = [{ deny = \"Read(a)\" }]  # flag permission.rules\n"),
+        "{view}"
+    );
+    assert!(
+        view.contains("loop.turn_cap = 100  # the defaults (config/agentd.toml:"),
+        "{view}"
+    );
+}
+
+#[test]
+fn i8_the_view_hides_passwords_in_urls() {
+    let loaded = load(&flags(&[("store.url", "postgres://ana:hunter2@db/x")])).unwrap();
+    assert!(
+        loaded
+            .view(true)
+            .contains("store.url = \"postgres://ana:***@db/x\"")
+    );
+    assert_eq!(mask_url("https://host/a@b"), "https://host/a@b");
+}
+
+fn limits(preset: Preset) -> LoopLimits {
+    Settings::default().limits(LimitOverrides {
+        preset: Some(preset),
+        ..LimitOverrides::default()
+    })
+}
+
+#[test]
+fn preset_default_and_clawd_are_a_hundred_steps_and_a_question() {
+    assert_eq!(limits(Preset::Default), LoopLimits::default());
+    assert_eq!(limits(Preset::Clawd), LoopLimits::default());
+}
+
+#[test]
+fn preset_openclaw_is_thirty_rounds_and_a_stop() {
+    let expected = LoopLimits {
+        max_turns: 30,
+        on_limit: OnLimit::Stop,
+        intent_retries: 0,
+        failing_steps: 0,
+        ..LoopLimits::default()
+    };
+    assert_eq!(limits(Preset::Openclaw), expected);
+}
+
+#[test]
+fn preset_etcode_has_no_step_limit_and_stops_at_a_denial() {
+    let expected = LoopLimits {
+        turn_cap: 1_000_000,
+        on_limit: OnLimit::Stop,
+        intent_retries: 0,
+        failing_steps: 0,
+        on_deny: OnDeny::Stop,
+        ..LoopLimits::default()
+    };
+    assert_eq!(limits(Preset::Etcode), expected);
+}
+
+#[test]
+fn preset_react_is_twenty_steps_and_thirty_messages() {
+    let expected = LoopLimits {
+        max_turns: 20,
+        on_limit: OnLimit::Stop,
+        intent_retries: 0,
+        failing_steps: 0,
+        ..LoopLimits::default()
+    };
+    assert_eq!(limits(Preset::React), expected);
+    let loaded = load(&flags(&[("loop.preset", "react")])).unwrap();
+    assert_eq!(loaded.settings.context.max_messages, 30);
+}
+
+#[test]
+fn a_configured_preset_is_below_what_is_set_by_hand() {
+    let loaded = load(&flags(&[
+        ("loop.preset", "etcode"),
+        ("permission.on_deny", "continue"),
+    ]))
+    .unwrap();
+    let expected = LoopLimits {
+        on_deny: OnDeny::Continue,
+        ..limits(Preset::Etcode)
+    };
+    assert_eq!(loaded.settings.limits(LimitOverrides::default()), expected);
+    assert_eq!(
+        loaded.origins.get("loop.turn_cap"),
+        Some(&Origin::Preset(Preset::Etcode))
+    );
+    assert_eq!(
+        loaded.origins.get("permission.on_deny"),
+        Some(&Origin::Flag("permission.on_deny".into()))
+    );
+}
+
+#[test]
+fn a_session_may_override_its_limits() {
+    let loaded = load(&flags(&[
+        ("permission.ask_timeout", "2m"),
+        ("permission.unattended_timeout", "3s"),
+    ]))
+    .unwrap();
+    let overrides = LimitOverrides {
+        preset: None,
+        max_turns: Some(5),
+        headless: true,
+    };
+    let expected = LoopLimits {
+        max_turns: 5,
+        headless: true,
+        ask_timeout_ms: Some(120_000),
+        unattended_ms: Some(3_000),
+        ..LoopLimits::default()
+    };
+    assert_eq!(loaded.settings.limits(overrides), expected);
+    let attended = loaded.settings.limits(LimitOverrides {
+        headless: false,
+        ..overrides
+    });
+    assert_eq!(
+        attended,
+        LoopLimits {
+            headless: false,
+            unattended_ms: None,
+            ..expected
+        }
+    );
+}
+
+#[test]
+fn odd_values_have_their_types() {
+    let text = "budget.session = { tokens = 5, usd = 2, time = \"1h 30m\", steps = 0 }\nsandbox.require = \"isolated\"\n\
+                providers.x = { base_url = \"http://x\", credentials = [{ name = \"k\", file = \"/run/key\" }] }\n";
+    let settings = with_file(text).0.unwrap().settings;
+    let expected = Budget {
+        tokens: 5,
+        usd: 2.0,
+        time_ms: 5_400_000,
+        steps: 0,
+    };
+    assert_eq!(settings.budget.session.budget(), expected);
+    assert_eq!(settings.budget.session.time, Duration::from_secs(5_400));
+    assert_eq!(settings.sandbox.require, SandboxLevel::Isolated);
+    let credential = settings
+        .providers
+        .get("x")
+        .unwrap()
+        .credentials
+        .first()
+        .unwrap()
+        .clone();
+    assert_eq!(credential.source(), Some(CredentialSource::File("/run/key")));
+}

@@ -1,6 +1,6 @@
 //! The one funnel in front of every log: known secrets, and what looks like one.
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, MatchKind};
 use regex::{Captures, Regex};
 use std::borrow::Cow;
 use std::sync::{LazyLock, PoisonError, RwLock};
@@ -26,7 +26,7 @@ static LOOKS: LazyLock<Option<Regex>> = LazyLock::new(|| {
         r"|\bAKIA[0-9A-Z]{16}\b|\bAIza[0-9A-Za-z_-]{30,}|\bglpat-[A-Za-z0-9_-]{16,}",
         r"|\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*",
         // Headers and URLs.
-        r"|(?i)(\bbearer\s+|\bbasic\s+|://[^/\s:@]{1,64}:)[A-Za-z0-9._~+/=-]{8,}",
+        r"|(?i)(\bbearer\s+|\bbasic\s+)[A-Za-z0-9._~+/=-]{8,}|(://[^/\s:@]{0,64}:)[^/\s@]{1,256}(?P<at>@)",
         // Assignments, also in JSON, also with escaped quotes.
         r#"|(?i)((?:api[_-]?key|secret|token|passw(?:or)?d|credential|private[_-]?key)\w*\\?["']?\s*[:=]\s*\\?["']?)[^\s"'\\,;&]{8,}"#,
         // Key files.
@@ -44,12 +44,18 @@ pub fn register_secret(secret: &str) {
     }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     let mut secrets = known.take().map(|known| known.secrets).unwrap_or_default();
-    if !secrets.iter().any(|other| other == secret) {
-        secrets.push(secret.to_owned());
+    // In a JSON line it stands escaped.
+    let escaped = secret.replace('\\', "\\\\").replace('"', "\\\"");
+    for form in [secret.to_owned(), escaped] {
+        if !secrets.contains(&form) {
+            secrets.push(form);
+        }
     }
-    *known = AhoCorasick::new(&secrets)
-        .ok()
-        .map(|find| Known { secrets, find });
+    // Of two secrets of which one begins like the other, the longer one goes.
+    let find = AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostLongest)
+        .build(&secrets);
+    *known = find.ok().map(|find| Known { secrets, find });
 }
 
 /// The text without credentials.
@@ -68,11 +74,12 @@ pub fn redact(text: &str) -> Cow<'_, str> {
         return without_known;
     };
     let hide = |found: &Captures<'_>| {
-        let kept = found
-            .get(1)
-            .or_else(|| found.get(2))
-            .map_or("", |group| group.as_str());
-        format!("{kept}{GONE}")
+        let kept = [1, 2, 4].into_iter().find_map(|group| found.get(group));
+        let (kept, at) = (
+            kept.map_or("", |group| group.as_str()),
+            found.name("at").map_or("", |at| at.as_str()),
+        );
+        format!("{kept}{GONE}{at}")
     };
     match without_known {
         Cow::Borrowed(text) => looks.replace_all(text, hide),
@@ -90,6 +97,13 @@ mod tests {
         assert_eq!(
             redact("the word is correct horse battery!"),
             "the word is [redacted]!"
+        );
+        register_secret("correct horse battery staple");
+        assert_eq!(redact("correct horse battery staple."), "[redacted].");
+        register_secret(r#"quote"and\slash"#);
+        assert_eq!(
+            redact(r#"{"key":"quote\"and\\slash"}"#),
+            r#"{"key":"[redacted]"}"#
         );
         register_secret("short");
         assert_eq!(redact("in short"), "in short");
@@ -121,7 +135,8 @@ mod tests {
 
     #[test]
     fn ordinary_text_is_untouched_and_not_copied() {
-        let text = "tokens: 12 of 200000, the secret of success is work; see src/token.rs:12";
+        let text = "tokens: 12 of 200000, the secret of success is work; see src/token.rs:12, \
+                    http://127.0.0.1:11434/v1/models";
         assert!(matches!(redact(text), Cow::Borrowed(same) if same == text));
     }
 
