@@ -30,27 +30,22 @@ impl LiveText {
 
     /// The text so far of a call that was running when the viewer came.
     pub(crate) fn partial(&mut self, text: &str) -> String {
-        if self.printed.is_empty() {
-            text.clone_into(&mut self.printed);
-            return text.to_owned();
-        }
-        match text.strip_prefix(self.printed.as_str()) {
-            Some(more) => {
-                let more = more.to_owned();
-                text.clone_into(&mut self.printed);
-                self.gap = false;
-                more
-            }
-            None => String::new(),
-        }
+        let Some(more) = text.strip_prefix(self.printed.as_str()) else {
+            return String::new();
+        };
+        let more = more.to_owned();
+        text.clone_into(&mut self.printed);
+        self.blocks.clear();
+        self.gap = false;
+        more
     }
 
     /// The next piece; returns what of it to print.
     pub(crate) fn fragment(&mut self, fragment: &Fragment) -> String {
         let call = (fragment.call, fragment.attempt);
         if self.call != Some(call) {
-            // A partial text is printed before its call is known.
-            if self.call.is_some() {
+            // Only a partial text is printed before its call is known.
+            if self.call.is_some() || self.printed.is_empty() {
                 self.reset();
             }
             self.call = Some(call);

@@ -288,6 +288,17 @@ fn missed_pieces_come_with_the_answer() {
 }
 
 #[test]
+fn a_lag_spoils_only_the_call_that_it_hits() {
+    let mut live = LiveText::default();
+    live.lagged();
+    assert_eq!(live.fragment(&fragment(0, 0, "fresh")), "fresh");
+    live.lagged();
+    assert_eq!(live.fragment(&fragment(0, 9, "more")), "");
+    assert_eq!(live.partial("fresh text "), " text ");
+    assert_eq!(live.fragment(&fragment(0, 11, "goes on")), "goes on");
+}
+
+#[test]
 fn a_viewer_that_comes_late_goes_on_behind_the_partial_text() {
     let mut live = LiveText::default();
     assert_eq!(live.partial("one two"), "one two");

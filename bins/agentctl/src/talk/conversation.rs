@@ -50,6 +50,8 @@ pub(crate) struct Conversation<'a> {
     asks: Asks,
     console: Console,
     prompted: Option<ApprovalId>,
+    /// What comes is live. Before that, approvals of the replay may be long answered.
+    caught_up: bool,
     leaving: Option<Leaving>,
 }
 
@@ -70,6 +72,7 @@ impl<'a> Conversation<'a> {
             asks: Asks::default(),
             console: Console::default(),
             prompted: None,
+            caught_up: false,
             leaving: None,
         }
     }
@@ -89,11 +92,12 @@ impl<'a> Conversation<'a> {
             let held = match happened {
                 Happened::News(news) => self.news(&news?)?,
                 Happened::Line(Some(line)) => self.typed(&line).await?,
-                Happened::Line(None) => self.manner.sends.then_some(Held::Detached),
+                Happened::Line(None) => self.no_more_lines()?,
                 Happened::Interrupt => self.interrupted().await?,
                 Happened::Deadline => self.too_late().await?,
             };
             if let Some(held) = held {
+                self.screen.close(self.out)?;
                 return Ok(held);
             }
             self.ask()?;
@@ -101,7 +105,19 @@ impl<'a> Conversation<'a> {
     }
 
     fn asking(&self) -> bool {
-        self.manner.answers && self.asks.front().is_some()
+        self.manner.answers && self.caught_up && self.asks.front().is_some()
+    }
+
+    /// stdin has ended: in `attach` that means to leave; in `run` somebody else must answer now.
+    fn no_more_lines(&mut self) -> Result<Option<Held>, Failure> {
+        if self.manner.sends {
+            return Ok(Some(Held::Detached));
+        }
+        self.screen.say(
+            self.out,
+            "stdin is closed; answer from another terminal: agentctl approvals",
+        )?;
+        Ok(None)
     }
 
     fn news(&mut self, news: &News) -> Result<Option<Held>, Failure> {
@@ -124,11 +140,16 @@ impl<'a> Conversation<'a> {
             }
             News::Delta(Delta::Status(status)) => Ok(self.blocked(status)),
             News::Synced(synced) => {
+                self.caught_up = true;
                 self.asks.synced(&synced.approvals);
                 Ok(self.blocked(&synced.status))
             }
             News::Ended(_) => Ok(Some(self.ended(None))),
-            News::Delta(_) | News::Lagged | News::Retrying | News::Back => Ok(None),
+            News::Retrying => {
+                self.caught_up = false;
+                Ok(None)
+            }
+            News::Delta(_) | News::Lagged | News::Back => Ok(None),
         }
     }
 
@@ -144,7 +165,7 @@ impl<'a> Conversation<'a> {
         let Some(other) = self
             .asks
             .observe(event, tool.as_deref())
-            .filter(|_| self.manner.answers)
+            .filter(|_| self.manner.answers && self.caught_up)
         else {
             return Ok(());
         };
@@ -179,11 +200,7 @@ impl<'a> Conversation<'a> {
 
     /// Shows the approval that is next, once.
     fn ask(&mut self) -> Result<(), Failure> {
-        let Some(open) = self
-            .asks
-            .front()
-            .filter(|_| self.manner.answers && self.console.open())
-        else {
+        let Some(open) = self.asks.front().filter(|_| self.asking() && self.console.open()) else {
             return Ok(());
         };
         if self.prompted == Some(open.approval) {

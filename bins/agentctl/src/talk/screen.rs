@@ -97,6 +97,11 @@ impl Screen {
         Ok(())
     }
 
+    /// Leaves the cursor at the beginning of a line.
+    pub(crate) fn close(&mut self, out: &mut Output) -> Result<(), Failure> {
+        self.break_line(out)
+    }
+
     /// A person pressed Enter: the terminal has moved to the next line.
     pub(crate) fn entered(&mut self) {
         self.midline = false;

@@ -138,22 +138,19 @@ fn create_params(args: &RunArgs, prompt: Vec<Block>, headless: bool) -> Result<C
 /// The absolute directory; the daemon knows no current one.
 fn workdir(asked: Option<&Path>) -> Result<String, Failure> {
     let path = asked.map_or_else(|| PathBuf::from("."), Path::to_owned);
+    let bad = |what: String| Failure::invalid(what, "name a directory with -C DIR");
     let absolute = std::env::current_dir()
         .map(|here| here.join(&path).components().collect::<PathBuf>())
-        .map_err(|error| Failure::file(&path, &error))?;
-    let meta = std::fs::metadata(&absolute).map_err(|error| Failure::file(&absolute, &error))?;
+        .map_err(|error| bad(format!("the current directory cannot be used: {error}")))?;
+    let meta = std::fs::metadata(&absolute)
+        .map_err(|error| bad(format!("the working directory {}: {error}", absolute.display())))?;
     if !meta.is_dir() {
-        return Err(Failure::invalid(
-            format!("{} is not a directory", absolute.display()),
-            "name one with -C DIR",
-        ));
+        return Err(bad(format!("{} is not a directory", absolute.display())));
     }
-    absolute.to_str().map(str::to_owned).ok_or_else(|| {
-        Failure::invalid(
-            format!("{} is not UTF-8", absolute.display()),
-            "rename the directory, or choose another with -C",
-        )
-    })
+    absolute
+        .to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| bad(format!("the path {} is not UTF-8", absolute.display())))
 }
 
 /// The daemon refuses a larger input, too; here the file's size can be said before it travels.
