@@ -1,6 +1,6 @@
 //! One attempt: wait for a permit, call, pass the pieces on, send the result.
 
-use crate::kid::CallStart;
+use crate::call::CallStart;
 use crate::merge::Merger;
 use agentd_actor_kit::{CallEvent, CallOutcome, CallPermit, Credit, Done, ModelMsg, SessionMsg};
 use agentd_protocol::{CallId, FailureClass, Latency};

@@ -11,9 +11,9 @@
 
 mod actor;
 mod attempt;
-mod kid;
+mod call;
 mod merge;
 mod state;
 
 pub use actor::{ClientArgs, ModelClient};
-pub use kid::{CallStart, ModelCall};
+pub use call::{CallStart, ModelCall};

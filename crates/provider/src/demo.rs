@@ -233,6 +233,47 @@ mod tests {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "a test of shell scripts needs a shell")]
+    fn run_test(dir: &std::path::Path) -> (bool, String) {
+        let output = std::process::Command::new("sh")
+            .arg("test.sh")
+            .current_dir(dir)
+            .output()
+            .unwrap();
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
+    }
+
+    #[test]
+    fn each_projects_test_fails_until_the_scripted_edit_is_made() {
+        for n in 1..=3 {
+            let dir = std::env::temp_dir().join(format!("agentd-demo-{}-{n}", std::process::id()));
+            std::fs::create_dir_all(&dir).unwrap();
+            for (name, content) in project_files(n) {
+                std::fs::write(dir.join(name), content).unwrap();
+            }
+            let Project {
+                file,
+                before,
+                right,
+                after,
+                want,
+                ..
+            } = project(n);
+            let (green, said) = run_test(&dir);
+            assert!(!green && said.starts_with("FAILED: "), "session {n}: {said}");
+            std::fs::write(dir.join(file), format!("{before}{right}{after}")).unwrap();
+            assert_eq!(
+                run_test(&dir),
+                (true, format!("ok: {file} printed '{want}'\n")),
+                "session {n}"
+            );
+            std::fs::remove_dir_all(&dir).unwrap();
+        }
+    }
+
     #[test]
     fn each_prompt_finds_its_own_conversation() {
         let script = script(12);

@@ -78,3 +78,67 @@ async fn list(client: &Client, base_url: &str) -> Option<Vec<String>> {
         .collect();
     (!names.is_empty()).then_some(names)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::http_client;
+    use agentd_settings::ProviderConfig;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    /// Settings with one provider on this machine that answers with `body`, or not at all.
+    async fn settings(body: Option<&'static str>) -> (Settings, tokio::task::JoinHandle<()>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+        let server = tokio::spawn(async move {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let mut request = [0; 1_024];
+            let read = socket.read(&mut request).await.unwrap();
+            assert!(request[..read].starts_with(b"GET /v1/models HTTP/1.1\r\n"));
+            let Some(body) = body else {
+                return std::future::pending().await;
+            };
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+            socket.write_all(answer.as_bytes()).await.unwrap();
+        });
+        let mut settings = Settings::default();
+        settings.providers.clear();
+        settings.providers.insert(
+            "local".into(),
+            ProviderConfig {
+                base_url,
+                ..ProviderConfig::default()
+            },
+        );
+        (settings, server)
+    }
+
+    async fn probe(body: Option<&'static str>) -> Vec<LocalServer> {
+        let (settings, server) = settings(body).await;
+        let found = probe_local(&http_client(WITHIN).unwrap(), &settings).await;
+        server.abort();
+        found
+    }
+
+    #[tokio::test]
+    async fn a_server_tells_which_models_can_talk() {
+        let body = r#"{"object":"list","data":[{"id":"nomic-embed-text"},{"id":"qwen3:8b"}]}"#;
+        let expected = vec![LocalServer {
+            provider: "local".into(),
+            models: vec!["qwen3:8b".into()],
+        }];
+        assert_eq!(probe(Some(body)).await, expected);
+    }
+
+    #[tokio::test]
+    async fn something_else_on_the_port_is_no_model_server() {
+        assert_eq!(probe(Some("<html>hello</html>")).await, []);
+        assert_eq!(probe(Some(r#"{"data":[]}"#)).await, []);
+    }
+
+    #[tokio::test]
+    async fn a_silent_server_is_not_waited_for() {
+        assert_eq!(probe(None).await, []);
+    }
+}

@@ -1,6 +1,6 @@
 use super::*;
 use crate::actor::{ClientArgs, ModelClient};
-use crate::kid::{ModelCall, spawn};
+use crate::call::{ModelCall, spawn};
 use agentd_actor_kit::{Clock, Handle, Pointer, ProviderStatus};
 use agentd_protocol::{Block, Delta, SessionId, StopReason, Timestamp, Usage};
 use agentd_provider::{
