@@ -97,7 +97,7 @@ impl Actor for PermissionGate {
             } => state.add(me, &rule, approval, by, done),
             GateMsg::RuleStored { rule, stored } => state.rules.change([(rule, stored)])?,
             GateMsg::WhollyDenied { tools, rules, done } => {
-                done.answer(state.rules.wholly_denied(tools, &rules))
+                done.answer(state.rules.wholly_denied(tools, &rules));
             }
             GateMsg::Rules { done } => done.answer(state.rules.lines()),
         }

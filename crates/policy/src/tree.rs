@@ -123,9 +123,9 @@ fn visit(node: Node<'_>, text: &str, found: &mut Found) {
                 .map(|target| word(target, text, 0))
                 .unwrap_or_default();
             if raw.contains('>') {
-                found.writes.push(target)
+                found.writes.push(target);
             } else {
-                found.reads.push(target)
+                found.reads.push(target);
             }
         }
         _ => {}

@@ -22,6 +22,7 @@ pub(crate) fn check(loaded: &Loaded) -> Vec<Problem> {
         problems: Vec::new(),
     };
     check.numbers();
+    check.amounts();
     check.store();
     for (name, provider) in &loaded.settings.providers {
         check.provider(name, provider);
@@ -61,122 +62,42 @@ impl Check<'_> {
     }
 
     fn numbers(&mut self) {
-        let s = self.settings().clone();
-        let day_ms = 86_400_000;
-        for (key, value, low, high) in [
-            ("loop.turn_cap", u64::from(s.r#loop.turn_cap), 1, 1_000_000),
-            (
-                "loop.incomplete_intent_retries",
-                u64::from(s.r#loop.incomplete_intent_retries),
-                0,
-                10,
-            ),
-            (
-                "loop.max_parallel_tools",
-                u64::from(s.r#loop.max_parallel_tools),
-                1,
-                64,
-            ),
-            ("retry.max_retries", u64::from(s.retry.max_retries), 0, 100),
-            ("retry.base_ms", s.retry.base_ms, 1, day_ms),
-            ("retry.cap_ms", s.retry.cap_ms, s.retry.base_ms, day_ms),
-            ("retry.connect_ms", s.retry.connect_ms, 1, day_ms),
-            ("retry.first_byte_ms", s.retry.first_byte_ms, 1, day_ms),
-            ("retry.idle_ms", s.retry.idle_ms, 1, day_ms),
-            (
-                "retry.total_ms",
-                s.retry.total_ms,
-                s.retry.idle_ms.max(s.retry.first_byte_ms),
-                day_ms,
-            ),
-            ("tools.max_lines", u64::from(s.tools.max_lines), 1, 1_000_000),
-            ("tools.max_bytes", s.tools.max_bytes, 256, 16_777_216),
-            ("tools.max_file_bytes", s.tools.max_file_bytes, 1, 1_073_741_824),
-            (
-                "tools.bash_timeout_ms",
-                s.tools.bash_timeout_ms,
-                1,
-                s.tools.bash_timeout_max_ms,
-            ),
-            (
-                "tools.bash_timeout_max_ms",
-                s.tools.bash_timeout_max_ms,
-                1,
-                day_ms,
-            ),
-            ("tools.max_running", u64::from(s.tools.max_running), 1, 10_000),
-            ("tools.spill_bytes", s.tools.spill_bytes, 131_072, 17_179_869_184),
-            (
-                "limits.connections",
-                u64::from(s.limits.connections),
-                1,
-                1_000_000,
-            ),
-            (
-                "limits.max_frame_bytes",
-                s.limits.max_frame_bytes,
-                65_536,
-                1_073_741_824,
-            ),
-            (
-                "limits.max_input_bytes",
-                s.limits.max_input_bytes,
-                1,
-                s.limits.max_frame_bytes.saturating_sub(4_096),
-            ),
-            ("limits.queue_inputs", u64::from(s.limits.queue_inputs), 1, 10_000),
-            (
-                "limits.sessions_hot",
-                u64::from(s.limits.sessions_hot),
-                1,
-                1_000_000,
-            ),
-            (
-                "limits.attach_ring",
-                u64::from(s.limits.attach_ring),
-                16,
-                1_000_000,
-            ),
-            (
-                "limits.attach_ring_bytes",
-                s.limits.attach_ring_bytes,
-                65_536,
-                1_073_741_824,
-            ),
-            ("limits.blob_bytes", s.limits.blob_bytes, 262_144, 17_179_869_184),
-            ("limits.list_rows", u64::from(s.limits.list_rows), 1, 100_000),
-            ("log.max_bytes", s.log.max_bytes, 65_536, 17_179_869_184),
-            ("log.files", u64::from(s.log.files), 1, 1_000),
-            (
-                "node.wake_per_second",
-                u64::from(s.node.wake_per_second),
-                1,
-                100_000,
-            ),
-        ] {
+        let settings = self.settings();
+        let rows = [
+            turns(settings),
+            deadlines(settings),
+            tools(settings),
+            limits(settings),
+        ]
+        .concat();
+        for (key, value, low, high) in rows {
             self.within(key, value, low, high);
         }
-        let turns = s.r#loop.max_turns;
+    }
+
+    fn amounts(&mut self) {
+        let settings = self.settings();
+        let (turns, share, usd) = (
+            settings.r#loop.max_turns,
+            settings.context.compact_at,
+            settings.budget.session.usd,
+        );
+        let what = format!("{turns} means nothing");
         self.require(
             turns >= -1,
             "loop.max_turns",
-            &format!("{turns} means nothing"),
+            &what,
             "give -1, 0 or a number of steps",
         );
-        let share = s.context.compact_at;
+        let what = format!("{share} is no share of the window");
         let good = share > 0.0 && share <= 1.0;
-        self.require(
-            good,
-            "context.compact_at",
-            &format!("{share} is no share of the window"),
-            "give a share such as 0.8",
-        );
-        let usd = s.budget.session.usd;
+        self.require(good, "context.compact_at", &what, "give a share such as 0.8");
+        let what = format!("{usd} is no amount");
         let good = usd.is_finite() && usd >= 0.0;
         self.require(
             good,
             "budget.session.usd",
-            &format!("{usd} is no amount"),
+            &what,
             "give dollars, or 0 for no limit",
         );
     }
@@ -341,4 +262,83 @@ impl Check<'_> {
             "give info, debug, warn or a filter",
         );
     }
+}
+
+/// A key, its value, and the least and the most it may be.
+type Row = (&'static str, u64, u64, u64);
+
+const DAY_MS: u64 = 86_400_000;
+const GIB: u64 = 1 << 30;
+
+fn turns(s: &Settings) -> Vec<Row> {
+    let l = &s.r#loop;
+    vec![
+        ("loop.turn_cap", l.turn_cap.into(), 1, 1_000_000),
+        (
+            "loop.incomplete_intent_retries",
+            l.incomplete_intent_retries.into(),
+            0,
+            10,
+        ),
+        ("loop.max_parallel_tools", l.max_parallel_tools.into(), 1, 64),
+        ("retry.max_retries", s.retry.max_retries.into(), 0, 100),
+        ("node.wake_per_second", s.node.wake_per_second.into(), 1, 100_000),
+        ("log.max_bytes", s.log.max_bytes, 65_536, 16 * GIB),
+        ("log.files", s.log.files.into(), 1, 1_000),
+    ]
+}
+
+fn deadlines(s: &Settings) -> Vec<Row> {
+    let r = &s.retry;
+    vec![
+        ("retry.base_ms", r.base_ms, 1, DAY_MS),
+        ("retry.cap_ms", r.cap_ms, r.base_ms, DAY_MS),
+        ("retry.connect_ms", r.connect_ms, 1, DAY_MS),
+        ("retry.first_byte_ms", r.first_byte_ms, 1, DAY_MS),
+        ("retry.idle_ms", r.idle_ms, 1, DAY_MS),
+        (
+            "retry.total_ms",
+            r.total_ms,
+            r.idle_ms.max(r.first_byte_ms),
+            DAY_MS,
+        ),
+    ]
+}
+
+fn tools(s: &Settings) -> Vec<Row> {
+    let t = &s.tools;
+    vec![
+        ("tools.max_lines", t.max_lines.into(), 1, 1_000_000),
+        ("tools.max_bytes", t.max_bytes, 256, 16_777_216),
+        ("tools.max_file_bytes", t.max_file_bytes, 1, GIB),
+        (
+            "tools.bash_timeout_ms",
+            t.bash_timeout_ms,
+            1,
+            t.bash_timeout_max_ms,
+        ),
+        ("tools.bash_timeout_max_ms", t.bash_timeout_max_ms, 1, DAY_MS),
+        ("tools.max_running", t.max_running.into(), 1, 10_000),
+        ("tools.spill_bytes", t.spill_bytes, 131_072, 16 * GIB),
+    ]
+}
+
+fn limits(s: &Settings) -> Vec<Row> {
+    let l = &s.limits;
+    vec![
+        ("limits.connections", l.connections.into(), 1, 1_000_000),
+        ("limits.max_frame_bytes", l.max_frame_bytes, 65_536, GIB),
+        (
+            "limits.max_input_bytes",
+            l.max_input_bytes,
+            1,
+            l.max_frame_bytes.saturating_sub(4_096),
+        ),
+        ("limits.queue_inputs", l.queue_inputs.into(), 1, 10_000),
+        ("limits.sessions_hot", l.sessions_hot.into(), 1, 1_000_000),
+        ("limits.attach_ring", l.attach_ring.into(), 16, 1_000_000),
+        ("limits.attach_ring_bytes", l.attach_ring_bytes, 65_536, GIB),
+        ("limits.blob_bytes", l.blob_bytes, 262_144, 16 * GIB),
+        ("limits.list_rows", l.list_rows.into(), 1, 100_000),
+    ]
 }

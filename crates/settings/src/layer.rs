@@ -56,7 +56,7 @@ pub(crate) fn from_text(text: &str, at: &dyn Fn(usize) -> Origin) -> Result<Vec<
         let offset = error.span().map_or(0, |span| span.start);
         let mut path = Vec::new();
         find(spanned.get_ref(), offset, &mut path);
-        return Err(explain(error.message(), path, Some(at(line(offset)))));
+        return Err(explain(error.message(), &path, Some(at(line(offset)))));
     }
     let table: Table = toml::from_str(text).unwrap_or_default();
     let mut leaves = Vec::new();
@@ -142,7 +142,7 @@ pub(crate) fn from_value(path: Vec<String>, raw: &str, origin: Origin) -> Result
             Err(error) => first = first.or(Some(error.message().to_owned())),
         }
     }
-    Err(explain(&first.unwrap_or_default(), path, Some(origin)))
+    Err(explain(&first.unwrap_or_default(), &path, Some(origin)))
 }
 
 fn nest(path: &[String], value: Value) -> Table {
@@ -153,7 +153,7 @@ fn nest(path: &[String], value: Value) -> Table {
 }
 
 /// Turns serde's words into ours, with a way out.
-fn explain(message: &str, path: Vec<String>, origin: Option<Origin>) -> Problem {
+fn explain(message: &str, path: &[String], origin: Option<Origin>) -> Problem {
     let mut quoted = message.split('`').skip(1).step_by(2);
     if message.starts_with("unknown field") {
         let unknown = quoted.next().unwrap_or_default();
@@ -164,7 +164,7 @@ fn explain(message: &str, path: Vec<String>, origin: Option<Origin>) -> Problem 
         };
         return Problem {
             origin,
-            key: dotted(&path),
+            key: dotted(path),
             what: format!("unknown key `{unknown}`"),
             fix,
         };
@@ -174,7 +174,7 @@ fn explain(message: &str, path: Vec<String>, origin: Option<Origin>) -> Problem 
             .try_fold(Value::Table(table), |value, part| value.get(part).cloned())
     });
     let fix = match default {
-        Some(value) if !value.is_table() => format!("the default is `{} = {value}`", dotted(&path)),
+        Some(value) if !value.is_table() => format!("the default is `{} = {value}`", dotted(path)),
         _ => "the shipped config/agentd.toml shows every key".to_owned(),
     };
     let what = message
@@ -184,7 +184,7 @@ fn explain(message: &str, path: Vec<String>, origin: Option<Origin>) -> Problem 
         .to_owned();
     Problem {
         origin,
-        key: dotted(&path),
+        key: dotted(path),
         what,
         fix,
     }
