@@ -52,9 +52,7 @@ impl State {
         }
         match why {
             Down::Failed(why) => self.crashed(session, &why, VecDeque::new()),
-            // Another owner has it: it is theirs to go on with.
-            Down::Killed(why) if why == "fenced" => {}
-            // Also after an eviction: what waited behind the killed work goes on.
+            // Fenced, or without the store, or evicted: the log knows whether there is something to go on with.
             Down::Killed(_) => self.look_again(session),
         }
         self.room_made();

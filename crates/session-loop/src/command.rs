@@ -3,7 +3,8 @@
 use crate::answer::Asked;
 use crate::error::LoopError;
 use crate::outbox::{Asker, MAX_UNACKNOWLEDGED};
-use crate::shell::{Shell, Task};
+use crate::shell::Shell;
+use crate::work::Task;
 use agentd_actor_kit::Done;
 use agentd_protocol::{Fault, Principal};
 use agentd_store::IdempotencyKey;

@@ -1,7 +1,8 @@
 //! Effects: what the core wants done, done.
 
 use crate::outbox::After;
-use crate::shell::{ModelRun, Shell, Task, ToolRun};
+use crate::shell::Shell;
+use crate::work::{ModelRun, Task, ToolRun};
 use crate::workers::{ModelJob, ToolJob};
 use agentd_actor_kit::{Done, FeedMsg, GateMsg, SessionMsg, Work};
 use agentd_protocol::{ApprovalId, CallId, FailureClass, Principal, ToolCallId, ToolOutcome, ToolStatus};

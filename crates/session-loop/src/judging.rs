@@ -1,7 +1,8 @@
 //! Judging: from a proposed call to its verdict. What cannot be judged is denied (I7).
 
 use crate::error::LoopError;
-use crate::shell::{Planned, Shell, Task};
+use crate::shell::Shell;
+use crate::work::{Planned, Task};
 use agentd_actor_kit::{Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
 use agentd_policy::{Judgement, Subject as GateSubject};
 use agentd_protocol::{PermissionMode, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};

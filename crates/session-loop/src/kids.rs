@@ -1,7 +1,8 @@
 //! News of kids. Everything that a kid says carries what it works on; what is not current is dropped.
 
 use crate::error::LoopError;
-use crate::shell::{Shell, Task};
+use crate::shell::Shell;
+use crate::work::Task;
 use agentd_actor_kit::{CallEvent, Down, FeedMsg, RunEvent, Work};
 use agentd_protocol::{CallId, Delta, FailureClass, ToolCallId, ToolOutcome, ToolStatus};
 use agentd_turn::{Input, ModelFailure};

@@ -25,6 +25,7 @@ mod services;
 mod shell;
 mod spawn;
 mod timers;
+mod work;
 mod workers;
 
 pub use actor::{LoopArgs, SessionLoop};

@@ -1,6 +1,5 @@
 //! The state of one loop, and the way of a decision through it.
 
-use crate::answer::Asked;
 use crate::error::LoopError;
 use crate::live::Live;
 use crate::load::Folded;
@@ -9,11 +8,11 @@ use crate::request::Requests;
 use crate::rest::Rest;
 use crate::services::Services;
 use crate::timers::Timers;
+use crate::work::{ModelRun, Planned, Task, ToolRun};
 use agentd_actor_kit::{Alarm, Kids, SessionMsg, SupervisorMsg, Work};
-use agentd_policy::Judgement;
-use agentd_protocol::{CallId, Event, EventBody, SessionId, ToolCallId};
+use agentd_protocol::{Event, EventBody, SessionId, ToolCallId};
 use agentd_store::{Blob, EncodedEvent, IdempotencyKey};
-use agentd_tools::{FilesSeen, Prepared};
+use agentd_tools::FilesSeen;
 use agentd_transcript::Transcript;
 use agentd_turn::{Agent, Effect, Input, Scene};
 use ractor::ActorRef;
@@ -49,61 +48,6 @@ pub struct Shell {
     pub(crate) handled: u64,
     /// The loop must stop, and why.
     pub(crate) stop: Option<&'static str>,
-}
-
-/// The attempt that runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ModelRun {
-    pub(crate) call: CallId,
-    pub(crate) attempt: u32,
-    pub(crate) waits: bool,
-}
-
-/// A tool call that runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ToolRun {
-    pub(crate) attempt: u32,
-    pub(crate) waits: bool,
-}
-
-/// A call that was checked.
-#[derive(Debug)]
-pub(crate) struct Planned {
-    pub(crate) prepared: Prepared,
-    /// Kept while the detail of a question is made.
-    pub(crate) judgement: Option<Judgement>,
-}
-
-/// An input with what belongs to it.
-#[derive(Debug)]
-pub(crate) struct Task {
-    input: Input,
-    blobs: Vec<Blob>,
-    asker: Option<(Asker, Asked, Option<IdempotencyKey>)>,
-}
-
-impl Task {
-    pub(crate) const fn of(input: Input) -> Self {
-        Self {
-            input,
-            blobs: Vec::new(),
-            asker: None,
-        }
-    }
-
-    pub(crate) fn with_blobs(input: Input, blobs: Vec<Blob>) -> Self {
-        Self {
-            blobs,
-            ..Self::of(input)
-        }
-    }
-
-    pub(crate) fn of_command(input: Input, asker: Asker, asked: Asked, key: Option<IdempotencyKey>) -> Self {
-        Self {
-            asker: Some((asker, asked, key)),
-            ..Self::of(input)
-        }
-    }
 }
 
 impl Shell {

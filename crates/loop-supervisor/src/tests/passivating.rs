@@ -3,6 +3,7 @@
 use super::puppets::bash;
 use super::world::{World, input, rename};
 use crate::Bounds;
+use agentd_actor_kit::SupervisorMsg;
 use agentd_protocol::{
     Decision, EventBody, FailureClass, LoopLimits, Scope, SessionId, ToolStatus, VerdictKind,
 };
@@ -91,6 +92,35 @@ proptest! {
             assert_eq!(titles(&world, session).await, expected);
         });
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn i1_a_loop_that_wants_to_sleep_stays_for_a_command_on_its_way() {
+    let mut world = World::new().await;
+    let session = world.create().await;
+    let model = world.model().await;
+    let who = model.job.to.get_id();
+    // The loop said that it had seen one command, when a second one was already in its mailbox.
+    let answer = world.post(session, rename("in time"));
+    let idle = SupervisorMsg::Idle {
+        session,
+        who,
+        handled: 1,
+        wake_at: None,
+    };
+    world.supervisor.cast(idle).unwrap();
+    answer.await.unwrap().unwrap();
+    assert_eq!(world.stats().await.hot, 1);
+    // And an earlier incarnation has no say.
+    let other = world.create_with(LoopLimits::default(), None).await;
+    let stranger = SupervisorMsg::Idle {
+        session: other,
+        who,
+        handled: 1,
+        wake_at: None,
+    };
+    world.supervisor.cast(stranger).unwrap();
+    assert_eq!(world.stats().await.hot, 2);
 }
 
 #[tokio::test(start_paused = true)]
