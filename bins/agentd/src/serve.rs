@@ -76,7 +76,7 @@ async fn serve(
         loaded,
         environment,
         paths,
-        scripts: demo.map(demo::scripts).unwrap_or_default(),
+        demo,
     })
     .await?;
     announce(&node, notify.as_deref());
