@@ -38,7 +38,7 @@ impl Actor for Store {
         match msg {
             StoreMsg::Append { append, done } => done.answer(backend.append(append).await),
             StoreMsg::Read(Read::Load { session, range, done }) => {
-                done.answer(backend.load(session, range).await)
+                done.answer(backend.load(session, range).await);
             }
             StoreMsg::Claim { session, done } => done.answer(backend.claim(session).await),
             other => panic!("the gate has no business with {other:?}"),
