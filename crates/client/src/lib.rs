@@ -17,6 +17,3 @@ pub use connect::ConnectOptions;
 pub use connection::Client;
 pub use error::ClientError;
 pub use subscription::Subscription;
-
-#[cfg(test)]
-mod tests;

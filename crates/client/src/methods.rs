@@ -90,9 +90,11 @@ impl Client {
         loop {
             let found = self.list_page(&page).await?;
             page.after = found.last().map(|row| row.session);
+            page.limit = page
+                .limit
+                .saturating_sub(u32::try_from(found.len()).unwrap_or(u32::MAX));
             rows.extend(found);
-            let wanted = usize::try_from(params.limit).unwrap_or(usize::MAX);
-            if page.after.is_none() || (wanted > 0 && rows.len() >= wanted) {
+            if page.after.is_none() || (params.limit > 0 && page.limit == 0) {
                 return Ok(rows);
             }
         }

@@ -9,11 +9,19 @@ use std::fmt::Debug;
 const LIMITS: FrameLimits = FrameLimits::of_requests(8 << 20);
 
 fn request(id: u64, params: Value) -> ClientFrame {
-    ClientFrame::Request(Request { id, method: "session.create".to_owned(), params })
+    ClientFrame::Request(Request {
+        id,
+        method: "session.create".to_owned(),
+        params,
+    })
 }
 
 fn hello() -> ClientFrame {
-    ClientFrame::Hello(Hello { protocol: VersionRange::OURS, client: "test/1".to_owned(), token: None })
+    ClientFrame::Hello(Hello {
+        protocol: VersionRange::OURS,
+        client: "test/1".to_owned(),
+        token: None,
+    })
 }
 
 fn body_of<T: serde::Serialize>(frame: &T) -> Vec<u8> {
@@ -41,11 +49,18 @@ fn status() -> Status {
 #[test]
 fn every_client_frame_survives_the_wire() {
     check_round_trip(&hello());
-    check_round_trip(&request(u64::MAX, json!({"a": [1, -1, 2.5, null, true, "x"], "b": {"c": u64::MAX}})));
+    check_round_trip(&request(
+        u64::MAX,
+        json!({"a": [1, -1, 2.5, null, true, "x"], "b": {"c": u64::MAX}}),
+    ));
     let bare = body_of(&json!({"id": 1, "method": "node.status", "later": {"field": 1}}));
     assert_eq!(
         decode::<ClientFrame>(&bare, LIMITS).unwrap(),
-        ClientFrame::Request(Request { id: 1, method: "node.status".to_owned(), params: json!({}) })
+        ClientFrame::Request(Request {
+            id: 1,
+            method: "node.status".to_owned(),
+            params: json!({})
+        })
     );
 }
 
@@ -57,9 +72,18 @@ fn every_server_frame_survives_the_wire() {
         node: "a1".to_owned(),
         principal: Principal::user("ana"),
         scopes: vec!["read".to_owned()],
-        limits: Limits { max_frame_bytes: 1, max_input_bytes: 2, max_in_flight: 3 },
+        limits: Limits {
+            max_frame_bytes: 1,
+            max_input_bytes: 2,
+            max_in_flight: 3,
+        },
     };
-    let synced = Synced { seq: 3, status: status(), approvals: Vec::new(), partial: Some("so f".to_owned()) };
+    let synced = Synced {
+        seq: 3,
+        status: status(),
+        approvals: Vec::new(),
+        partial: Some("so f".to_owned()),
+    };
     let fault = Fault::conflict("approval_decided", "too late").hint("look again");
     let output = Delta::ToolOutput {
         tool_call: ToolCallId::from_parts(5, [7; 10]),
@@ -67,11 +91,23 @@ fn every_server_frame_survives_the_wire() {
         text: "out".to_owned(),
     };
     check_round_trip(&ServerFrame::Welcome(welcome));
-    check_round_trip(&ServerFrame::Ok { id: 1, ok: json!({"seq": 3}) });
-    check_round_trip(&ServerFrame::Ok { id: 1, ok: Value::Null });
-    check_round_trip(&ServerFrame::Fault { id: Some(1), fault: fault.clone() });
+    check_round_trip(&ServerFrame::Ok {
+        id: 1,
+        ok: json!({"seq": 3}),
+    });
+    check_round_trip(&ServerFrame::Ok {
+        id: 1,
+        ok: Value::Null,
+    });
+    check_round_trip(&ServerFrame::Fault {
+        id: Some(1),
+        fault: fault.clone(),
+    });
     check_round_trip(&ServerFrame::Fault { id: None, fault });
-    check_round_trip(&push(Push::Event(StoredEvent { json: "{\"seq\":1}".into(), cursor: Some(9) })));
+    check_round_trip(&push(Push::Event(StoredEvent {
+        json: "{\"seq\":1}".into(),
+        cursor: Some(9),
+    })));
     check_round_trip(&push(Push::Delta(output)));
     check_round_trip(&push(Push::Delta(Delta::Status(status()))));
     check_round_trip(&push(Push::Synced(synced)));
@@ -88,10 +124,16 @@ fn frames_of_a_newer_daemon_are_unknown_and_not_errors() {
     let newer = body_of(&json!({"sub": 1, "hologram": {}}));
     assert_eq!(
         decode::<ServerFrame>(&newer, LIMITS).unwrap(),
-        ServerFrame::Push { sub: 1, push: Push::Unknown }
+        ServerFrame::Push {
+            sub: 1,
+            push: Push::Unknown
+        }
     );
     let stranger = body_of(&json!({"weather": "fine"}));
-    assert_eq!(decode::<ServerFrame>(&stranger, LIMITS).unwrap(), ServerFrame::Unknown);
+    assert_eq!(
+        decode::<ServerFrame>(&stranger, LIMITS).unwrap(),
+        ServerFrame::Unknown
+    );
 }
 
 #[test]
@@ -99,10 +141,17 @@ fn i2_an_event_travels_as_its_stored_bytes() {
     let stored = "{\"v\":1,  \"seq\":1,\"x\":1.0,\"y\":\"\\u00e9\"}";
     let frame = ServerFrame::Push {
         sub: 1,
-        push: Push::Event(StoredEvent { json: stored.into(), cursor: None }),
+        push: Push::Event(StoredEvent {
+            json: stored.into(),
+            cursor: None,
+        }),
     };
     let bytes = body_of(&frame);
-    assert!(bytes.windows(stored.len()).any(|window| window == stored.as_bytes()));
+    assert!(
+        bytes
+            .windows(stored.len())
+            .any(|window| window == stored.as_bytes())
+    );
     assert_eq!(decode::<ServerFrame>(&bytes, LIMITS).unwrap(), frame);
 }
 
@@ -115,7 +164,11 @@ fn ids_and_times_are_text_on_the_wire() {
 
 #[test]
 fn every_truncation_waits_for_more_or_is_malformed() {
-    let bytes = encode(&request(1, json!({"prompt": [{"type": "text", "text": "hi"}]})), 1_000).unwrap();
+    let bytes = encode(
+        &request(1, json!({"prompt": [{"type": "text", "text": "hi"}]})),
+        1_000,
+    )
+    .unwrap();
     for cut in 0..bytes.len() {
         let mut decoder = Decoder::new(LIMITS);
         decoder.feed(&bytes[..cut]);
@@ -132,7 +185,10 @@ fn every_truncation_waits_for_more_or_is_malformed() {
 fn a_length_over_the_limit_is_refused_before_its_body_comes_and_the_stream_stays_broken() {
     let mut decoder = Decoder::new(LIMITS);
     decoder.feed(&[0xff; 4]);
-    let expected = Err(WireError::TooLarge { length: 0xffff_ffff, limit: 8 << 20 });
+    let expected = Err(WireError::TooLarge {
+        length: 0xffff_ffff,
+        limit: 8 << 20,
+    });
     assert_eq!(decoder.next_frame(), expected);
     decoder.feed(&encode(&hello(), 1_000).unwrap());
     assert_eq!(decoder.next_frame(), expected);
@@ -141,7 +197,13 @@ fn a_length_over_the_limit_is_refused_before_its_body_comes_and_the_stream_stays
 #[test]
 fn a_frame_over_the_limit_is_not_made() {
     let error = encode(&"x".repeat(100), 50).unwrap_err();
-    assert_eq!(error, WireError::TooLarge { length: 102, limit: 50 });
+    assert_eq!(
+        error,
+        WireError::TooLarge {
+            length: 102,
+            limit: 50
+        }
+    );
 }
 
 #[test]
@@ -149,7 +211,10 @@ fn a_depth_bomb_is_refused() {
     let mut bomb = vec![0x81, 0xa1, b'a'];
     bomb.extend(std::iter::repeat_n(0x91, 100_000));
     bomb.push(0xc0);
-    assert_eq!(decode::<ClientFrame>(&bomb, LIMITS), Err(WireError::TooDeep { limit: 128 }));
+    assert_eq!(
+        decode::<ClientFrame>(&bomb, LIMITS),
+        Err(WireError::TooDeep { limit: 128 })
+    );
     let mut nested = Value::Null;
     for _ in 0..120 {
         nested = json!([nested]);
@@ -160,12 +225,21 @@ fn a_depth_bomb_is_refused() {
 #[test]
 fn promised_children_cost_nothing_until_they_come() {
     let array = [0x81, 0xa1, b'a', 0xdd, 0xff, 0xff, 0xff, 0xff];
-    assert!(matches!(decode::<ClientFrame>(&array, LIMITS), Err(WireError::Malformed(_))));
+    assert!(matches!(
+        decode::<ClientFrame>(&array, LIMITS),
+        Err(WireError::Malformed(_))
+    ));
     let map = [0xdf, 0xff, 0xff, 0xff, 0xff];
-    assert!(matches!(decode::<ClientFrame>(&map, LIMITS), Err(WireError::Malformed(_))));
+    assert!(matches!(
+        decode::<ClientFrame>(&map, LIMITS),
+        Err(WireError::Malformed(_))
+    ));
     let mut many = vec![0x81, 0xa1, b'a', 0xdd, 0x00, 0x10, 0x00, 0x00];
     many.extend(std::iter::repeat_n(0xc0, 1 << 20));
-    assert_eq!(decode::<ClientFrame>(&many, LIMITS), Err(WireError::TooManyItems { limit: 65_536 }));
+    assert_eq!(
+        decode::<ClientFrame>(&many, LIMITS),
+        Err(WireError::TooManyItems { limit: 65_536 })
+    );
 }
 
 #[test]
@@ -186,14 +260,25 @@ fn junk_is_malformed() {
         assert!(matches!(error, WireError::Malformed(_)), "{bytes:?}: {error}");
     }
     let both = body_of(&json!({"hello": {"protocol": {"min": 1, "max": 1}, "client": "x"}, "id": 1}));
-    assert!(matches!(decode::<ClientFrame>(&both, LIMITS), Err(WireError::Malformed(_))));
+    assert!(matches!(
+        decode::<ClientFrame>(&both, LIMITS),
+        Err(WireError::Malformed(_))
+    ));
     let twice = [0x82, 0xa2, b'i', b'd', 0x01, 0xa2, b'i', b'd', 0x02];
-    assert!(matches!(decode::<ClientFrame>(&twice, LIMITS), Err(WireError::Malformed(_))));
-    let bytes_as_value = [0x83, 0xa2, b'i', b'd', 0x01, 0xa6, b'm', b'e', b't', b'h', b'o', b'd', 0xa1, b'x']
-        .into_iter()
-        .chain([0xa6, b'p', b'a', b'r', b'a', b'm', b's', 0xc4, 0x01, 0x00])
-        .collect::<Vec<u8>>();
-    assert!(matches!(decode::<ClientFrame>(&bytes_as_value, LIMITS), Err(WireError::Malformed(_))));
+    assert!(matches!(
+        decode::<ClientFrame>(&twice, LIMITS),
+        Err(WireError::Malformed(_))
+    ));
+    let bytes_as_value = [
+        0x83, 0xa2, b'i', b'd', 0x01, 0xa6, b'm', b'e', b't', b'h', b'o', b'd', 0xa1, b'x',
+    ]
+    .into_iter()
+    .chain([0xa6, b'p', b'a', b'r', b'a', b'm', b's', 0xc4, 0x01, 0x00])
+    .collect::<Vec<u8>>();
+    assert!(matches!(
+        decode::<ClientFrame>(&bytes_as_value, LIMITS),
+        Err(WireError::Malformed(_))
+    ));
 }
 
 #[test]
@@ -203,16 +288,29 @@ fn versions_are_negotiated() {
     let fault = negotiate(VersionRange { min: 2, max: 9 }).unwrap_err();
     assert_eq!(
         fault,
-        Fault::version("protocol_version", "the client speaks protocol 2 to 9, agentd speaks 1 to 1")
-            .hint("upgrade agentd")
+        Fault::version(
+            "protocol_version",
+            "the client speaks protocol 2 to 9, agentd speaks 1 to 1"
+        )
+        .hint("upgrade agentd")
     );
-    assert_eq!(negotiate(VersionRange { min: 0, max: 0 }).unwrap_err().hint.unwrap(), "upgrade the client");
+    assert_eq!(
+        negotiate(VersionRange { min: 0, max: 0 })
+            .unwrap_err()
+            .hint
+            .unwrap(),
+        "upgrade the client"
+    );
     assert!(negotiate(VersionRange { min: 3, max: 1 }).is_err());
 }
 
 #[test]
 fn i8_a_token_is_not_in_the_debug_form() {
-    let hello = Hello { protocol: VersionRange::OURS, client: "x".to_owned(), token: Some("s3cret".to_owned()) };
+    let hello = Hello {
+        protocol: VersionRange::OURS,
+        client: "x".to_owned(),
+        token: Some("s3cret".to_owned()),
+    };
     assert!(!format!("{hello:?}").contains("s3cret"));
 }
 

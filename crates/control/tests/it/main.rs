@@ -7,6 +7,8 @@ mod abuse;
 #[path = "../../../api/tests/it/harness.rs"]
 mod harness;
 #[cfg(test)]
+mod peer;
+#[cfg(test)]
 mod socket;
 #[cfg(test)]
 mod wire_client;

@@ -1,0 +1,306 @@
+//! The supervisor, the gate and the node, played.
+
+use super::log::Log;
+use agentd_actor_kit::{GateMsg, SupervisorMsg, SupervisorStats};
+use agentd_api::NodeView;
+use agentd_protocol::*;
+use agentd_store::{IdempotencyKey, Outcome};
+use agentd_turn::{Command, NewInput, Reply};
+use async_trait::async_trait;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+/// What the played supervisor saw, and what it is to say.
+#[derive(Debug, Default)]
+pub(crate) struct Played {
+    pub(crate) routed: u64,
+    pub(crate) overlay: BTreeMap<SessionId, Status>,
+    pub(crate) faulted: Vec<SessionId>,
+    pub(crate) evicted: Vec<SessionId>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Supervisor;
+
+#[derive(Debug)]
+pub(crate) struct Player {
+    pub(crate) log: Log,
+    pub(crate) played: Arc<Mutex<Played>>,
+}
+
+/// Who orders it, and for which session.
+struct Order {
+    session: SessionId,
+    by: Principal,
+}
+
+impl Player {
+    async fn carry_out(
+        &self,
+        order: &Order,
+        command: Command,
+        keys: Option<IdempotencyKey>,
+    ) -> Result<Reply, Fault> {
+        let session = order.session;
+        match command {
+            Command::Create { created, first } => self.create(order, *created, first, keys).await,
+            Command::Send(new) => self.send(order, new, keys).await,
+            Command::Decide {
+                approval,
+                decision,
+                scope,
+                answer,
+                message,
+            } => {
+                if !self
+                    .row(session)
+                    .await
+                    .open_approvals
+                    .iter()
+                    .any(|open| open.approval == approval)
+                {
+                    return Err(Fault::conflict("approval_decided", "it was decided already"));
+                }
+                let decided = ApprovalDecided {
+                    approval,
+                    decision,
+                    answer,
+                    scope,
+                    message,
+                };
+                let edit = |row: &mut Summary| row.open_approvals.retain(|open| open.approval != approval);
+                self.done(order, decided.into(), edit).await
+            }
+            Command::Update { labels, .. } => {
+                let carried = labels.clone().unwrap_or_default();
+                let updated = SessionUpdated {
+                    title: None,
+                    model: None,
+                    mode: None,
+                    labels,
+                    budget: None,
+                };
+                self.done(order, updated.into(), |row| row.labels = carried).await
+            }
+            Command::Close { reason, .. } => {
+                let closed = SessionClosed { reason };
+                self.done(order, closed.into(), |row| row.status.state = RunState::Closed)
+                    .await
+            }
+            Command::CancelTurn { .. } => Err(Fault::conflict("no_turn", "no turn runs")),
+            Command::CancelInput(_) | Command::Pause { .. } | Command::Resume { .. } => {
+                Ok(Reply::Done { seq: 1 })
+            }
+        }
+    }
+
+    async fn send(&self, order: &Order, new: NewInput, keys: Option<IdempotencyKey>) -> Result<Reply, Fault> {
+        let input = self.log.clock.stamp().input();
+        let seq = self.row(order.session).await.seq + 1;
+        let keys = kept(keys, &json!(Sent { input, seq }));
+        let bodies = vec![accepted(new, input)];
+        let sent = self
+            .log
+            .write(order.session, &order.by, bodies, keys, |_| {})
+            .await;
+        Ok(Reply::Sent {
+            input,
+            seq: sent.map_err(lost)?,
+        })
+    }
+
+    async fn create(
+        &self,
+        order: &Order,
+        created: SessionCreated,
+        first: Option<NewInput>,
+        keys: Option<IdempotencyKey>,
+    ) -> Result<Reply, Fault> {
+        let session = order.session;
+        let input = first.as_ref().map(|_| self.log.clock.stamp().input());
+        let mut bodies: Vec<EventBody> = vec![created.clone().into()];
+        bodies.extend(first.zip(input).map(|(first, input)| accepted(first, input)));
+        let (name, seq) = (created.title.clone(), bodies.len() as Seq);
+        let keys = kept(
+            keys,
+            &json!(Created {
+                session,
+                name,
+                input,
+                seq
+            }),
+        );
+        let edit = |row: &mut Summary| {
+            row.name = created.title;
+            row.model = created.model;
+            row.labels = created.labels;
+            row.workdir = created.workdir;
+        };
+        let seq = self
+            .log
+            .write(session, &order.by, bodies, keys, edit)
+            .await
+            .map_err(lost)?;
+        Ok(Reply::Created { input, seq })
+    }
+
+    async fn done(
+        &self,
+        order: &Order,
+        body: EventBody,
+        edit: impl FnOnce(&mut Summary),
+    ) -> Result<Reply, Fault> {
+        let written = self
+            .log
+            .write(order.session, &order.by, vec![body], Vec::new(), edit)
+            .await;
+        Ok(Reply::Done {
+            seq: written.map_err(lost)?,
+        })
+    }
+
+    async fn row(&self, session: SessionId) -> Summary {
+        self.log.backend.row(session).await.unwrap().unwrap().summary
+    }
+}
+
+fn accepted(new: NewInput, input: InputId) -> EventBody {
+    let NewInput {
+        content,
+        delivery,
+        key,
+        model,
+    } = new;
+    InputAccepted {
+        input,
+        key,
+        delivery: delivery.unwrap_or(Delivery::Start),
+        content,
+        model,
+        agent: None,
+    }
+    .into()
+}
+
+fn kept(key: Option<IdempotencyKey>, answer: &Value) -> Vec<IdempotencyKey> {
+    let answered = |key| IdempotencyKey {
+        answer: answer.to_string(),
+        ..key
+    };
+    key.into_iter().map(answered).collect()
+}
+
+fn lost(outcome: Outcome) -> Fault {
+    match outcome {
+        Outcome::KeyTaken { .. } => Fault::unavailable("retry", "somebody was faster"),
+        other => Fault::storage("lost", format!("{other:?}")),
+    }
+}
+
+impl Actor for Supervisor {
+    type Msg = SupervisorMsg;
+    type State = Player;
+    type Arguments = Player;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<SupervisorMsg>,
+        args: Player,
+    ) -> Result<Player, ActorProcessingErr> {
+        Ok(args)
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<SupervisorMsg>,
+        msg: SupervisorMsg,
+        player: &mut Player,
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            SupervisorMsg::Route(routed) => {
+                player.played.lock().unwrap().routed += 1;
+                let order = Order {
+                    session: routed.session,
+                    by: routed.by,
+                };
+                let reply = player.carry_out(&order, *routed.command, routed.key).await;
+                routed.done.answer(reply);
+            }
+            SupervisorMsg::Overlay { done } => done.answer(player.played.lock().unwrap().overlay.clone()),
+            SupervisorMsg::Stats { done } => done.answer(SupervisorStats {
+                hot: 2,
+                ..SupervisorStats::default()
+            }),
+            SupervisorMsg::Revive { session, done } => {
+                done.answer(player.played.lock().unwrap().faulted.contains(&session));
+            }
+            SupervisorMsg::Evict { session, done } => {
+                player.played.lock().unwrap().evicted.push(session);
+                done.answer(());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Gate;
+
+impl Actor for Gate {
+    type Msg = GateMsg;
+    type State = ();
+    type Arguments = ();
+
+    async fn pre_start(&self, _: ActorRef<GateMsg>, (): ()) -> Result<(), ActorProcessingErr> {
+        Ok(())
+    }
+
+    async fn handle(
+        &self,
+        _: ActorRef<GateMsg>,
+        msg: GateMsg,
+        (): &mut (),
+    ) -> Result<(), ActorProcessingErr> {
+        match msg {
+            GateMsg::WhollyDenied { tools, rules, done } => {
+                let denied = |tool: &String| rules.contains(&format!("deny {tool}"));
+                done.answer(tools.into_iter().filter(denied).collect());
+            }
+            GateMsg::Rules { done } => done.answer(vec!["built-in: deny Bash(sudo:*)".to_owned()]),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct View;
+
+#[async_trait]
+impl NodeView for View {
+    async fn models(&self) -> Vec<ModelStatus> {
+        ["scripted", "sonnet"].map(model).to_vec()
+    }
+
+    fn restarts(&self) -> u64 {
+        3
+    }
+}
+
+fn model(name: &str) -> ModelStatus {
+    ModelStatus {
+        name: name.to_owned(),
+        provider: "scripted".into(),
+        model: "builtin".into(),
+        dialect: "scripted".into(),
+        usable: true,
+        note: String::new(),
+        default: name == "scripted",
+        running: 0,
+        waiting: 0,
+        paused_until: None,
+    }
+}
