@@ -65,6 +65,7 @@ mod tests {
                 parent,
                 group,
                 dead: false,
+                kernel: false,
                 started,
             },
         )

@@ -1,5 +1,6 @@
 //! The process table, as far as it concerns us.
 
+use rustix::event::{Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,9 +13,14 @@ pub(crate) struct Process {
     pub(crate) group: i32,
     /// Dead, but not waited for yet.
     pub(crate) dead: bool,
+    /// A thread of the kernel.
+    pub(crate) kernel: bool,
     /// When it started, in the kernel's ticks; with the pid it names a process for good.
     pub(crate) started: u64,
 }
+
+/// The flag of kernel threads in the process table.
+const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// All processes, by pid.
 pub(crate) type Table = BTreeMap<i32, Process>;
@@ -30,12 +36,14 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
     let state = fields.next()?;
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
-    let started = fields.nth(16)?.parse().ok()?;
+    let flags: u64 = fields.nth(3)?.parse().ok()?;
+    let started = fields.nth(12)?.parse().ok()?;
     Some(Process {
         pid,
         parent,
         group,
         dead: matches!(state, "Z" | "X" | "x"),
+        kernel: flags & KERNEL_THREAD != 0,
         started,
     })
 }
@@ -74,31 +82,64 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
     }
 }
 
+/// Looks for what a killed helper left behind, at most this often.
+const LOOKS: u32 = 150;
+/// So many looks in a row must find nothing.
+const CLEAN_LOOKS: u32 = 10;
+/// Between two looks.
+const LOOK_AGAIN: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
+
+/// What the environment of a process says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Ours,
+    NotOurs,
+    /// It is empty: the process is just becoming another program, or has emptied it.
+    Empty,
+}
+
 /// Kills every process whose environment carries the marker: what a helper leaves behind when it is itself killed.
+/// A process that is just becoming another program has no environment for a moment, so one clean look proves nothing.
 pub(crate) fn kill_marked(marker: &str) {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
-    for _ in 0..100 {
-        let marked: Vec<i32> = table()
+    let mut clean = 0;
+    for _ in 0..LOOKS {
+        let marks: Vec<(i32, Mark)> = table()
             .values()
-            .filter(|process| !process.dead && process.pid != own)
-            .filter(|process| carries(process.pid, marker))
-            .map(|process| process.pid)
+            .filter(|process| !process.dead && !process.kernel && process.pid != own)
+            .map(|process| (process.pid, mark_of(process.pid, marker)))
             .collect();
-        if marked.is_empty() {
+        for (pid, _) in marks.iter().filter(|(_, mark)| *mark == Mark::Ours) {
+            signal(*pid, Signal::KILL);
+        }
+        clean = if marks.iter().all(|(_, mark)| *mark == Mark::NotOurs) {
+            clean + 1
+        } else {
+            0
+        };
+        if clean >= CLEAN_LOOKS {
             return;
         }
-        for pid in marked {
-            signal(pid, Signal::KILL);
-        }
+        // Without descriptors this only waits.
+        let _ = poll(&mut [], Some(&LOOK_AGAIN));
     }
 }
 
-fn carries(pid: i32, marker: &str) -> bool {
-    fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| {
-        environ
-            .split(|byte| *byte == 0)
-            .any(|variable| variable == marker.as_bytes())
-    })
+fn mark_of(pid: i32, marker: &str) -> Mark {
+    match fs::read(format!("/proc/{pid}/environ")) {
+        Ok(environ) if environ.is_empty() => Mark::Empty,
+        Ok(environ)
+            if environ
+                .split(|byte| *byte == 0)
+                .any(|variable| variable == marker.as_bytes()) =>
+        {
+            Mark::Ours
+        }
+        Ok(_) | Err(_) => Mark::NotOurs,
+    }
 }
 
 /// Whether a process is below another one in the process tree. What cannot be read counts as a descendant: the answer
@@ -137,6 +178,7 @@ mod tests {
             parent: 7,
             group: 42,
             dead: false,
+            kernel: false,
             started: 98765,
         };
         assert_eq!(parse(42, stat), Some(process));
@@ -169,6 +211,7 @@ mod tests {
                     parent,
                     group: pid,
                     dead: false,
+                    kernel: false,
                     started: 1,
                 },
             )

@@ -67,7 +67,7 @@ mod cases {
     }
 
     fn spec(workdir: &Path) -> HelperSpec {
-        let path = std::env::var_os("PATH").unwrap();
+        let path = "/usr/local/bin:/usr/bin:/bin".into();
         HelperSpec {
             exe: PathBuf::from("/proc/self/exe"),
             workdir: workdir.to_owned(),

@@ -5,12 +5,15 @@ use crate::prepared::Prepared;
 use crate::refusal::{Code, from_sandbox};
 use crate::shape::ends;
 use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
-use agentd_sandbox::{CaptureLimits, CollectSpec, Collected, CommandSpec, Exit, Running, SandboxError};
+use agentd_sandbox::{
+    CaptureLimits, CollectSpec, Collected, CommandSpec, Exit, Helper, Running, SandboxError,
+};
 use serde_json::json;
 use std::time::Duration;
 
-/// What a missing file gives as error number.
+/// The error numbers of a program that is not there, or is looked for in a directory that may not be read.
 const ENOENT: i32 = 2;
+const EACCES: i32 = 13;
 
 pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     let asked = prepared
@@ -23,29 +26,38 @@ pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         spill_dir: ctx.spill_dir.clone(),
         spill_bytes: ctx.limits.spill_bytes,
     };
-    let running = match start(prepared.text("command"), ctx).await {
+    let helper = match ctx.helper.get().await {
+        Ok(helper) => helper,
+        Err(error) => return from_sandbox(&error).into(),
+    };
+    let running = match start(&helper, prepared.text("command"), ctx).await {
         Ok(running) => running,
+        // The helper may have started it before it was lost.
+        Err(error @ (SandboxError::HelperGone | SandboxError::HelperSlow { .. })) => {
+            return lost(&error).into();
+        }
         Err(error) => return from_sandbox(&error).into(),
     };
     ctx.on_start.begun();
     let progress = ctx.progress.clone();
     match running.collect(&spec, move |fresh| progress.report(fresh)).await {
         Ok(collected) => finished(collected, time, ctx),
-        // It was started, so it may have done something.
-        Err(error) => {
-            let mut outcome = from_sandbox(&error);
-            outcome.status = ToolStatus::Interrupted;
-            outcome.outcome_unknown = true;
-            outcome
-                .llm_text
-                .push_str(" The command was started; what it did is not known.");
-            outcome.into()
-        }
+        Err(error) => lost(&error).into(),
     }
 }
 
-async fn start(command: &str, ctx: &ToolContext) -> Result<Running, SandboxError> {
-    let helper = ctx.helper.get().await?;
+/// Nobody knows what a command did whose end was not seen.
+fn lost(error: &SandboxError) -> ToolOutcome {
+    let mut outcome = from_sandbox(error);
+    outcome.status = ToolStatus::Interrupted;
+    outcome.outcome_unknown = true;
+    outcome
+        .llm_text
+        .push_str(" The command may have been started; what it did is not known.");
+    outcome
+}
+
+async fn start(helper: &Helper, command: &str, ctx: &ToolContext) -> Result<Running, SandboxError> {
     let with = |shell: &str| CommandSpec {
         argv: vec![shell.to_owned(), "-c".to_owned(), command.to_owned()],
         cwd: ctx.workdir.path().to_owned(),
@@ -53,7 +65,8 @@ async fn start(command: &str, ctx: &ToolContext) -> Result<Running, SandboxError
     };
     match helper.run(with("bash")).await {
         Err(SandboxError::CommandStart {
-            errno: Some(ENOENT), ..
+            errno: Some(ENOENT | EACCES),
+            ..
         }) => helper.run(with("sh")).await,
         other => other,
     }
