@@ -3,7 +3,7 @@
 use super::peers::Trick;
 use super::puppets::{bash, read};
 use super::world::{CANCEL, World, assert_every_call_has_one_result};
-use agentd_protocol::{EndReason, EventBody, FailureClass, SessionId, ToolStatus, VerdictKind};
+use agentd_protocol::{EndReason, EventBody, FailureClass, RunState, SessionId, ToolStatus, VerdictKind};
 
 async fn cancel(world: &mut World, session: SessionId) {
     world.ask(session, CANCEL).await.unwrap();
@@ -71,8 +71,8 @@ async fn i4_a_call_whose_intent_is_on_the_way_to_the_store_never_starts() {
     tokio::task::yield_now().await;
     let done = world.strings.swallowed.lock().unwrap().pop().unwrap();
     let head = world.events(session).await.len() as u64;
-    // The cancel is in the loop's mailbox before the commit is.
-    tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    // The loop cancels before it hears of the commit.
+    world.until_state(session, RunState::Idle).await;
     done.answer(agentd_store::Outcome::Committed { head, cursor: 0 });
     answer.await.unwrap().unwrap();
     assert!(world.no_job());
@@ -109,7 +109,7 @@ async fn a_back_off_ends_at_once() {
     world.model().await.fail(FailureClass::Overloaded, Some(3_000));
     world.until(session, "model.failed").await;
     cancel(&mut world, session).await;
-    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    world.pass(std::time::Duration::from_secs(10)).await;
     assert!(world.no_job());
 }
 

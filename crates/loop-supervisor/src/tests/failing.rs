@@ -3,7 +3,7 @@
 use super::puppets::bash;
 use super::world::{World, assert_every_call_has_one_result};
 use agentd_actor_kit::{CallEvent, SupervisorMsg};
-use agentd_protocol::{EventBody, FailureClass, RunState, ToolStatus};
+use agentd_protocol::{EventBody, FailureClass, RunState, ToolStatus, WaitReason};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -124,17 +124,12 @@ async fn a_call_without_a_permit_is_seen_to_wait_for_one() {
     let mut world = World::new().await;
     let session = world.create().await;
     let model = world.model().await;
-    let state = async |world: &World| {
-        let overlay = world.get(|done| SupervisorMsg::Overlay { done }).await;
-        overlay[&session].state
-    };
     model.say(CallEvent::Waiting);
-    tokio::time::sleep(Duration::from_millis(1)).await;
-    assert_eq!(
-        state(&world).await,
-        RunState::Waiting(agentd_protocol::WaitReason::Permit)
-    );
+    world
+        .until_state(session, RunState::Waiting(WaitReason::Permit))
+        .await;
+    let overlay = world.get(|done| SupervisorMsg::Overlay { done }).await;
+    assert_eq!(overlay[&session].state, RunState::Waiting(WaitReason::Permit));
     model.say(CallEvent::Granted);
-    tokio::time::sleep(Duration::from_millis(1)).await;
-    assert_eq!(state(&world).await, RunState::RunningModel);
+    world.until_state(session, RunState::RunningModel).await;
 }

@@ -82,7 +82,7 @@ proptest! {
             let session = world.create_with(LoopLimits::default(), None).await;
             let mut answers = Vec::new();
             for (n, gap) in gaps.iter().enumerate() {
-                tokio::time::sleep(Duration::from_millis(*gap)).await;
+                world.pass(Duration::from_millis(*gap)).await;
                 answers.push(world.post(session, rename(&n.to_string())));
             }
             for answer in answers {
@@ -149,7 +149,7 @@ async fn a_session_that_waits_for_a_person_is_cold_until_the_answer() {
     world.verdict("Bash", Some(VerdictKind::Ask));
     world.model().await.call(&[bash("true")]);
     world.until_cold(session).await;
-    tokio::time::sleep(Duration::from_secs(86_400)).await;
+    world.pass(Duration::from_secs(86_400)).await;
     assert_eq!(world.stats().await.hot, 0);
     let events = world.events(session).await;
     let approval = events.iter().find_map(|event| match &event.body {

@@ -2,7 +2,7 @@
 
 use agentd_actor_kit::{Done, FeedMsg, GateMsg, Read, StoreMsg, ToolMsg};
 use agentd_policy::Judgement;
-use agentd_protocol::{Scope, SessionId, Verdict, VerdictKind};
+use agentd_protocol::{Delta, RunState, Scope, SessionId, Verdict, VerdictKind};
 use agentd_store::testing::CountingLog;
 use agentd_store::{Append, Outcome, Placement as _, SessionLog as _};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -36,6 +36,7 @@ pub(super) struct Strings {
     pub(super) hang: Mutex<bool>,
     pub(super) deciders: Mutex<u32>,
     pub(super) cold: UnboundedSender<SessionId>,
+    pub(super) states: UnboundedSender<(SessionId, RunState)>,
 }
 
 /// A supervisor that lets everything happen.
@@ -166,9 +167,18 @@ impl Strings {
     }
 
     async fn feed(&self, message: FeedMsg) {
-        if let FeedMsg::Deciders { done, .. } = message {
-            let deciders = *self.deciders.lock().unwrap();
-            done.answer(deciders);
+        match message {
+            FeedMsg::Deciders { done, .. } => {
+                let deciders = *self.deciders.lock().unwrap();
+                done.answer(deciders);
+            }
+            FeedMsg::Delta {
+                session,
+                delta: Delta::Status(status),
+            } => {
+                let _ = self.states.send((session, status.state));
+            }
+            _ => {}
         }
     }
 }

@@ -108,7 +108,7 @@ async fn a_session_that_waits_for_a_person_stays_cold_after_a_restart() {
     world.until(session, "approval.asked").await;
     let before = world.events(session).await;
     world.crash().await;
-    tokio::time::sleep(std::time::Duration::from_secs(3_600)).await;
+    world.pass(std::time::Duration::from_secs(3_600)).await;
     assert_eq!(world.stats().await.hot, 0);
     assert_eq!(world.events(session).await, before);
 }
@@ -120,7 +120,7 @@ async fn an_idle_session_is_not_woken_by_a_restart() {
     world.model().await.answer("done");
     let before = finished(&mut world, session).await;
     world.crash().await;
-    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    world.pass(std::time::Duration::from_secs(10)).await;
     assert_eq!(world.stats().await.hot, 0);
     world.ask(session, Command::Send(input("more"))).await.unwrap();
     let second = world.model().await;

@@ -122,7 +122,9 @@ async fn with_a_full_store_commands_are_refused_and_nothing_is_lost() {
         world.trick(Trick::Answer(agentd_store::Outcome::Full));
     }
     let first = world.post(session, rename("first"));
-    tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    while world.strings.tricks.lock().unwrap().len() == 3 {
+        tokio::task::yield_now().await;
+    }
     let fault = world.ask(session, rename("second")).await.unwrap_err();
     assert_eq!(
         (fault.class, fault.code.as_str()),
@@ -130,6 +132,6 @@ async fn with_a_full_store_commands_are_refused_and_nothing_is_lost() {
     );
     let waited = tokio::time::Instant::now();
     first.await.unwrap().unwrap();
-    assert_eq!(waited.elapsed().as_millis(), 2_900);
+    assert_eq!(waited.elapsed().as_millis(), 3_000);
     world.until(session, "session.updated").await;
 }

@@ -5,7 +5,7 @@ use super::puppets::{Job, ModelPuppet, Puppets, ToolPuppet};
 use crate::{Bounds, LoopSupervisor, SupervisorArgs};
 use agentd_actor_kit::{Clock, Done, Handle, Pointer, Routed, SupervisorMsg, SupervisorStats};
 use agentd_protocol::{
-    Block, Budget, Event, EventBody, Fault, LoopLimits, PermissionMode, Principal, SandboxLevel,
+    Block, Budget, Event, EventBody, Fault, LoopLimits, PermissionMode, Principal, RunState, SandboxLevel,
     SessionCreated, SessionId, Timestamp, ToolCallId, VerdictKind,
 };
 use agentd_provider::{ModelSpec, Registry as Models_, Script};
@@ -38,6 +38,7 @@ pub(super) struct World {
     jobs: UnboundedReceiver<Job>,
     commits: UnboundedReceiver<(SessionId, Vec<String>)>,
     cold: UnboundedReceiver<SessionId>,
+    states: UnboundedReceiver<(SessionId, RunState)>,
 }
 
 /// The workers are shared with the test.
@@ -63,6 +64,28 @@ where
     Handle::fixed(name, actor)
 }
 
+async fn services(clock: Clock, strings: &Arc<Strings>, puppets: &Arc<Puppets>) -> Services {
+    let mut registry = Models_::default();
+    registry.insert(
+        ModelSpec::scripted("scripted", Arc::new(Script::default())),
+        "for tests",
+    );
+    let client = Pointer::new("model client").handle();
+    Services {
+        clock,
+        store: peer("store", Store, strings).await,
+        feed: peer("feed", Feed, strings).await,
+        gate: peer("gate", Gate, strings).await,
+        tools: peer("tools", Tools, strings).await,
+        models: Models::new(registry, BTreeMap::from([("scripted".to_owned(), client)])),
+        workers: Box::new(Shared(Arc::clone(puppets))),
+        registry: agentd_tools::Registry::builtin(&agentd_tools::ToolLimits::default()),
+        config: Arc::new(Config::default()),
+        sandbox: SandboxLevel::None,
+        timing: Timing::default(),
+    }
+}
+
 impl World {
     pub(super) async fn new() -> Self {
         Self::with(Bounds::default()).await
@@ -73,6 +96,7 @@ impl World {
         let (commits_tx, commits) = unbounded_channel();
         let (cold_tx, cold) = unbounded_channel();
         let (jobs_tx, jobs) = unbounded_channel();
+        let (states_tx, states) = unbounded_channel();
         let strings = Arc::new(Strings {
             log: Arc::new(CountingLog::new(log)),
             tricks: Mutex::default(),
@@ -83,31 +107,14 @@ impl World {
             hang: Mutex::default(),
             deciders: Mutex::default(),
             cold: cold_tx,
+            states: states_tx,
         });
         let puppets = Arc::new(Puppets {
             jobs: jobs_tx,
             panics: 0.into(),
         });
         let clock = Clock::virtual_from(Timestamp(1_763_629_200_000));
-        let mut registry = Models_::default();
-        registry.insert(
-            ModelSpec::scripted("scripted", Arc::new(Script::default())),
-            "for tests",
-        );
-        let client = Pointer::new("model client").handle();
-        let services = Services {
-            clock,
-            store: peer("store", Store, &strings).await,
-            feed: peer("feed", Feed, &strings).await,
-            gate: peer("gate", Gate, &strings).await,
-            tools: peer("tools", Tools, &strings).await,
-            models: Models::new(registry, BTreeMap::from([("scripted".to_owned(), client)])),
-            workers: Box::new(Shared(Arc::clone(&puppets))),
-            registry: agentd_tools::Registry::builtin(&agentd_tools::ToolLimits::default()),
-            config: Arc::new(Config::default()),
-            sandbox: SandboxLevel::None,
-            timing: Timing::default(),
-        };
+        let services = services(clock, &strings, &puppets).await;
         let args = SupervisorArgs {
             services: Arc::new(services),
             bounds,
@@ -126,6 +133,7 @@ impl World {
             jobs,
             commits,
             cold,
+            states,
         }
     }
 
@@ -219,6 +227,26 @@ impl World {
     pub(super) async fn until_cold(&mut self, session: SessionId) {
         let wait = async { while self.cold.recv().await.is_some_and(|cold| cold != session) {} };
         tokio::time::timeout(LONG, wait).await.expect("it stays hot");
+    }
+
+    /// Waits until viewers are told of this state.
+    pub(super) async fn until_state(&mut self, session: SessionId, state: RunState) {
+        let wait = async {
+            while self
+                .states
+                .recv()
+                .await
+                .is_some_and(|told| told != (session, state))
+            {}
+        };
+        tokio::time::timeout(LONG, wait)
+            .await
+            .expect("the state does not come");
+    }
+
+    /// Lets the paused clock run on, to see that something does not happen. Costs no wall time.
+    pub(super) async fn pass(&self, time: Duration) {
+        tokio::time::sleep_until(tokio::time::Instant::now() + time).await;
     }
 
     pub(super) async fn stats(&self) -> SupervisorStats {
