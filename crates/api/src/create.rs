@@ -119,7 +119,7 @@ impl Api {
                 .map_or(0, |text| u64::try_from(text.len()).unwrap_or(u64::MAX));
             if length > limit {
                 let message = format!("{field} has {length} bytes, the limit is {limit}");
-                return Err(Fault::invalid("prompt_too_large", message));
+                return Err(Fault::limit("prompt_too_large", message));
             }
         }
         Ok(())

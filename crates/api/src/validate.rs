@@ -43,7 +43,7 @@ pub(crate) fn content(blocks: &[Block], max_bytes: u64) -> Result<(), Fault> {
         bytes += u64::try_from(length).unwrap_or(u64::MAX);
     }
     if bytes > max_bytes {
-        return Err(Fault::invalid(
+        return Err(Fault::limit(
             "input_too_large",
             format!("the input has {bytes} bytes, the limit is {max_bytes}"),
         )

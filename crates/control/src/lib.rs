@@ -13,9 +13,9 @@ mod listen;
 mod peer;
 mod reader;
 mod requests;
-mod server;
+mod serve;
 mod writer;
 
 pub use error::ControlError;
 pub use listen::{Listener, bind};
-pub use server::serve;
+pub use serve::serve;

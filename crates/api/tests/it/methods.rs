@@ -75,87 +75,75 @@ async fn a_headless_session_has_a_deadline_for_people() {
     );
 }
 
+/// A creation with these parameters over a good working directory is refused with this code.
+async fn check_refused(h: &Harness, extra: Value, code: &str) {
+    let mut params = json!({ "workdir": h.workdir() });
+    for (key, value) in extra.as_object().unwrap() {
+        params[key] = value.clone();
+    }
+    assert_eq!(
+        h.refused("session.create", params).await,
+        (INVALID, code.to_owned()),
+        "{extra}"
+    );
+}
+
+#[tokio::test]
+async fn a_working_directory_is_absolute_there_and_a_directory() {
+    let h = Harness::start().await;
+    let file = h.dir.path().join("file");
+    std::fs::write(&file, "x").unwrap();
+    let up = format!("{}/../x", h.workdir());
+    for workdir in ["", "relative", "/no/such/directory", file.to_str().unwrap(), &up] {
+        check_refused(&h, json!({ "workdir": workdir }), "bad_workdir").await;
+    }
+}
+
 #[tokio::test]
 async fn bad_parameters_of_a_creation_name_what_is_wrong() {
     let h = Harness::with(|settings| settings.limits.max_input_bytes = 100).await;
-    let file = h.dir.path().join("file");
-    std::fs::write(&file, "x").unwrap();
+    let tool_use = json!([{"type": "tool_use", "id": "1", "name": "x", "input": {}}]);
     let cases = [
-        (json!({}), "bad_workdir"),
-        (json!({"workdir": "relative"}), "bad_workdir"),
-        (json!({"workdir": "/no/such/directory"}), "bad_workdir"),
-        (json!({"workdir": file}), "bad_workdir"),
-        (json!({"workdir": format!("{}/../x", h.workdir())}), "bad_workdir"),
+        (json!({"prompt": prompt("  ")}), "empty_input"),
+        (json!({"prompt": []}), "empty_input"),
+        (json!({"prompt": prompt(&"x".repeat(101))}), "input_too_large"),
+        (json!({"prompt": tool_use}), "bad_content"),
         (
-            json!({"workdir": h.workdir(), "prompt": prompt("  ")}),
-            "empty_input",
-        ),
-        (json!({"workdir": h.workdir(), "prompt": []}), "empty_input"),
-        (
-            json!({"workdir": h.workdir(), "prompt": prompt(&"x".repeat(101))}),
-            "input_too_large",
-        ),
-        (
-            json!({"workdir": h.workdir(), "prompt": [{"type": "tool_use", "id": "1", "name": "x", "input": {}}]}),
-            "bad_content",
-        ),
-        (
-            json!({"workdir": h.workdir(), "append_system_prompt": "x".repeat(101)}),
+            json!({"append_system_prompt": "x".repeat(101)}),
             "prompt_too_large",
         ),
+        (json!({"title": "x".repeat(201)}), "bad_title"),
+        (json!({"title": "@last"}), "bad_title"),
+        (json!({"labels": {"a b": "c"}}), "bad_label"),
+        (json!({"labels": {"a": "b,c"}}), "bad_label"),
+        (json!({"rules": ["allow Bash("]}), "bad_rule"),
+        (json!({"tools": ["Telepathy"]}), "unknown_tool"),
+        (json!({"model": "sonet"}), "unknown_model"),
+        (json!({"max_turns": -2}), "bad_max_turns"),
         (
-            json!({"workdir": h.workdir(), "title": "x".repeat(201)}),
-            "bad_title",
-        ),
-        (json!({"workdir": h.workdir(), "title": "@last"}), "bad_title"),
-        (
-            json!({"workdir": h.workdir(), "labels": {"a b": "c"}}),
-            "bad_label",
-        ),
-        (
-            json!({"workdir": h.workdir(), "labels": {"a": "b,c"}}),
-            "bad_label",
-        ),
-        (
-            json!({"workdir": h.workdir(), "rules": ["allow Bash("]}),
-            "bad_rule",
-        ),
-        (
-            json!({"workdir": h.workdir(), "tools": ["Telepathy"]}),
-            "unknown_tool",
-        ),
-        (json!({"workdir": h.workdir(), "model": "sonet"}), "unknown_model"),
-        (json!({"workdir": h.workdir(), "max_turns": -2}), "bad_max_turns"),
-        (
-            json!({"workdir": h.workdir(), "budget": {"tokens": 0, "usd": -1.0, "time_ms": 0, "steps": 0}}),
+            json!({"budget": {"tokens": 0, "usd": -1.0, "time_ms": 0, "steps": 0}}),
             "bad_budget",
         ),
-        (json!({"workdir": h.workdir(), "key": ""}), "bad_key"),
-        (json!({"workdir": h.workdir(), "colour": "red"}), "bad_params"),
+        (json!({"key": ""}), "bad_key"),
+        (json!({"colour": "red"}), "bad_params"),
     ];
-    for (params, code) in cases {
-        assert_eq!(
-            h.refused("session.create", params.clone()).await,
-            (INVALID, code.to_owned()),
-            "{params}"
-        );
+    for (extra, code) in cases {
+        check_refused(&h, extra, code).await;
     }
     assert_eq!(
         h.call("session.list", json!({"all": true})).await.unwrap(),
         json!([])
     );
-    let fault = h
-        .call("session.create", json!({"workdir": h.workdir(), "colour": "red"}))
-        .await
-        .unwrap_err();
+}
+
+#[tokio::test]
+async fn a_refusal_names_the_field_or_the_nearest_word() {
+    let h = Harness::start().await;
+    let colour = json!({ "workdir": h.workdir(), "colour": "red" });
+    let fault = h.call("session.create", colour).await.unwrap_err();
     assert!(fault.message.contains("`colour`"), "{}", fault.message);
-    let fault = h
-        .call(
-            "session.create",
-            json!({"workdir": h.workdir(), "model": "sonet"}),
-        )
-        .await
-        .unwrap_err();
+    let model = json!({ "workdir": h.workdir(), "model": "sonet" });
+    let fault = h.call("session.create", model).await.unwrap_err();
     assert_eq!(fault.hint.unwrap(), "did you mean sonnet?");
 }
 
