@@ -13,7 +13,7 @@ mod transcript;
 pub(crate) use agentd_text::{for_terminal as clean, json_for_terminal, one_line};
 pub(crate) use amount::{age, dollars, span, tokens, word};
 pub(crate) use approval::{approval_lines, choices_line};
-pub(crate) use live::{LiveText, Rest};
+pub(crate) use live::{Early, LiveText, Rest};
 pub(crate) use node_rows::{ModelRow, ToolListRow, UsageListRow};
 pub(crate) use paint::Paint;
 pub(crate) use rows::{ApprovalRow, SessionDetail, SessionRow};

@@ -13,6 +13,44 @@ pub(crate) struct LiveText {
     gap: bool,
 }
 
+/// Pieces of an answer travel off the log and can overtake it: what came before its call's own event waits here, so that
+/// the result of a tool is shown before the words about it.
+#[derive(Debug, Default)]
+pub(crate) struct Early {
+    started: Option<(CallId, u32)>,
+    waiting: Vec<Fragment>,
+    bytes: usize,
+}
+
+/// More than this does not wait; it is printed with the whole answer.
+const EARLY_BYTES: usize = 256 << 10;
+
+impl Early {
+    /// The piece, if its call has begun in the log, or none is known to have.
+    pub(crate) fn admit(&mut self, fragment: &Fragment) -> Option<Fragment> {
+        if self
+            .started
+            .is_none_or(|started| started == (fragment.call, fragment.attempt))
+        {
+            return Some(fragment.clone());
+        }
+        self.bytes += fragment.text.len();
+        if self.bytes <= EARLY_BYTES {
+            self.waiting.push(fragment.clone());
+        }
+        None
+    }
+
+    /// The log says that a call begins: its pieces that came too early.
+    pub(crate) fn started(&mut self, call: CallId, attempt: u32) -> Vec<Fragment> {
+        self.started = Some((call, attempt));
+        self.bytes = 0;
+        let mut waited = std::mem::take(&mut self.waiting);
+        waited.retain(|fragment| (fragment.call, fragment.attempt) == (call, attempt));
+        waited
+    }
+}
+
 /// What to print when the answer is there.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Rest {

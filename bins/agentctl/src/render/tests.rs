@@ -288,6 +288,31 @@ fn missed_pieces_come_with_the_answer() {
 }
 
 #[test]
+fn words_about_a_result_wait_for_the_result() {
+    let mut stamp = Stamp::new(NOW, 9);
+    let (first, second) = (stamp.call(), stamp.call());
+    let of = |call, text: &str| Fragment {
+        call,
+        attempt: 1,
+        block: 0,
+        offset: 0,
+        text: text.to_owned(),
+    };
+    let mut early = Early::default();
+    assert_eq!(
+        early.admit(&of(first, "a")),
+        Some(of(first, "a")),
+        "a viewer that knows no call waits for none"
+    );
+    assert_eq!(early.started(first, 1), Vec::new());
+    assert_eq!(early.admit(&of(first, "b")), Some(of(first, "b")));
+    assert_eq!(early.admit(&of(second, "c")), None);
+    assert_eq!(early.started(second, 1), vec![of(second, "c")]);
+    assert_eq!(early.admit(&of(first, "late")), None);
+    assert_eq!(early.started(second, 2), Vec::new());
+}
+
+#[test]
 fn a_lag_spoils_only_the_call_that_it_hits() {
     let mut live = LiveText::default();
     live.lagged();

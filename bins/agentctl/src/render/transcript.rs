@@ -139,6 +139,9 @@ impl Transcript {
             }
             EventBody::ToolFinished(call) => vec![self.tool_finished(call)],
             EventBody::ApprovalAsked(ask) => {
+                // A call that is denied never starts; this is its title then.
+                self.titles
+                    .extend(ask.tool_call.map(|call| (call, ask.title.clone())));
                 let text = format!("{}  [approval {}]", ask.title, ask.approval.short());
                 vec![Line::new(Tag::Ask, "ask", text)]
             }

@@ -141,12 +141,16 @@ impl<'a> Conversation<'a> {
             News::Delta(Delta::Status(status)) => Ok(self.blocked(status)),
             News::Synced(synced) => {
                 self.caught_up = true;
+                if self.manner.answers {
+                    self.screen.prompts();
+                }
                 self.asks.synced(&synced.approvals);
                 Ok(self.blocked(&synced.status))
             }
             News::Ended(_) => Ok(Some(self.ended(None))),
             News::Retrying => {
                 self.caught_up = false;
+                self.prompted = None;
                 Ok(None)
             }
             News::Delta(_) | News::Lagged | News::Back => Ok(None),

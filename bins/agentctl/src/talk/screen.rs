@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::follow::News;
 use crate::output::Output;
-use crate::render::{Line, LiveText, Rest, Tag, Transcript, clean};
+use crate::render::{Early, Line, LiveText, Rest, Tag, Transcript, clean};
 use agentd_protocol::{Delta, Event, EventBody, RunState, Status, ToolCallId};
 
 /// What goes where.
@@ -23,10 +23,13 @@ pub(crate) struct Screen {
     place: Place,
     transcript: Transcript,
     live: LiveText,
+    early: Early,
     /// The cursor stands behind text without a line break.
     midline: bool,
     /// Inputs are shown, too.
     inputs: bool,
+    /// Approvals are shown as prompts, not as lines.
+    prompts: bool,
     state: Option<RunState>,
 }
 
@@ -36,8 +39,10 @@ impl Screen {
             place,
             transcript: Transcript::new(output_lines),
             live: LiveText::default(),
+            early: Early::default(),
             midline: false,
             inputs,
+            prompts: false,
             state: None,
         }
     }
@@ -52,7 +57,10 @@ impl Screen {
         match news {
             News::Event(event, _) => self.event(out, event),
             News::Delta(Delta::Text(fragment)) => {
-                let text = self.live.fragment(fragment);
+                let admitted = self.early.admit(fragment);
+                let text = admitted
+                    .map(|fragment| self.live.fragment(&fragment))
+                    .unwrap_or_default();
                 self.text(out, &text)
             }
             News::Delta(Delta::Status(status)) => self.status(out, status),
@@ -97,6 +105,11 @@ impl Screen {
         Ok(())
     }
 
+    /// From now on approvals are shown as prompts.
+    pub(crate) fn prompts(&mut self) {
+        self.prompts = true;
+    }
+
     /// Leaves the cursor at the beginning of a line.
     pub(crate) fn close(&mut self, out: &mut Output) -> Result<(), Failure> {
         self.break_line(out)
@@ -122,10 +135,24 @@ impl Screen {
                 }
             };
         }
+        if let EventBody::ModelStarted(started) = &event.body {
+            let waited = self.early.started(started.call, started.attempt);
+            let text: String = waited
+                .iter()
+                .map(|fragment| self.live.fragment(fragment))
+                .collect();
+            return self.text(out, &text);
+        }
         if matches!(event.body, EventBody::ModelFailed(_)) && self.live.drop_attempt() {
             self.end_text(out, true)?;
         }
-        let skip = matches!(event.body, EventBody::InputAccepted(_)) && !self.inputs;
+        // Who has just typed the prompt knows it.
+        let own = matches!(
+            event.body,
+            EventBody::InputAccepted(_) | EventBody::SessionCreated(_)
+        );
+        let prompted = matches!(event.body, EventBody::ApprovalAsked(_)) && self.prompts;
+        let skip = prompted || (own && !self.inputs);
         let lines = self.transcript.lines(event);
         if skip {
             Ok(())

@@ -145,8 +145,8 @@ async fn chosen(
 pub(crate) fn confirm(ctx: &mut Ctx, question: &str) -> Result<(), Failure> {
     if !(ctx.out.terminal.stdin && ctx.out.terminal.stderr) {
         return Err(Failure::invalid(
-            format!("{question} nobody is here to confirm it"),
-            "say it with --yes",
+            format!("without a terminal nobody can be asked: {question}"),
+            "confirm it with --yes",
         ));
     }
     ctx.out.talk_always(&format!("{question} [y/N] "));
