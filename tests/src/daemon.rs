@@ -194,12 +194,10 @@ impl Daemon {
     pub fn agentctl_command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&binaries().agentctl);
         command
-            .arg("--socket")
-            .arg(self.socket())
             .args(args)
             .current_dir(self.dir.path().join("work"))
             .env("HOME", self.dir.path())
-            .env_remove("AGENTD_SOCKET")
+            .env("AGENTD_SOCKET", self.socket())
             .stdin(Stdio::null())
             .kill_on_drop(true);
         command

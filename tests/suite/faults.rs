@@ -97,10 +97,11 @@ macro_rules! killed_at {
     };
 }
 
+// The first transaction of a daemon registers the node, so the session's first append is the second transaction.
 killed_at! {
     i1_killed_before_an_append: "store.before_append=kill@1", "store.before_append=kill@2", "store.before_append=kill@3", "store.before_append=kill@4";
-    i2_killed_in_the_transaction: "store.in_batch=kill@1", "store.in_batch=kill@2", "store.in_batch=kill@3";
-    i1_killed_between_commit_and_answer: "store.after_commit=kill@1", "store.after_commit=kill@2", "store.after_commit=kill@3", "store.after_commit=kill@5";
+    i2_killed_in_the_transaction: "store.in_batch=kill@2", "store.in_batch=kill@3", "store.in_batch=kill@4";
+    i1_killed_between_commit_and_answer: "store.after_commit=kill@2", "store.after_commit=kill@3", "store.after_commit=kill@4", "store.after_commit=kill@6";
     i4_killed_before_a_tool_starts: "tool.before_spawn=kill@1", "tool.before_spawn=kill@2";
     i4_killed_after_a_tool_started: "tool.after_spawn=kill@1", "tool.after_spawn=kill@3";
     i4_killed_before_a_result_is_stored: "tool.before_store=kill@1", "tool.before_store=kill@2";

@@ -40,7 +40,12 @@ impl Terminals {
     fn keys(&self, window: &str, keys: &[&str]) {
         let target = format!("t:{window}");
         let mut args = vec!["send-keys", "-t", &target];
-        args.extend_from_slice(keys);
+        // A semicolon at the end of a word would end tmux's command.
+        let keys: Vec<String> = keys
+            .iter()
+            .map(|key| key.strip_suffix(';').map_or((*key).into(), |k| format!("{k}\\;")))
+            .collect();
+        args.extend(keys.iter().map(String::as_str));
         assert!(self.tmux(&args), "tmux takes keys");
     }
 

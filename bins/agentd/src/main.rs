@@ -15,14 +15,16 @@ use std::process::ExitCode;
 
 /// Usage or bad configuration.
 const EXIT_USAGE: u8 = 2;
+/// An internal failure.
+const EXIT_INTERNAL: u8 = 70;
 
 fn main() -> ExitCode {
-    // The daemon starts itself again as the helper that runs commands; that must come before any thread.
+    // The daemon starts itself again as the warden that runs commands; that must come before any thread.
     if std::env::args_os()
         .nth(1)
-        .is_some_and(|arg| arg == agentd_sandbox::HELPER_ARG)
+        .is_some_and(|arg| arg == agentd_sandbox::WARDEN_ARG)
     {
-        return agentd_sandbox::helper_main();
+        return agentd_sandbox::warden_main();
     }
     let args = match Args::try_parse() {
         Ok(args) => args,
@@ -58,6 +60,13 @@ fn main() -> ExitCode {
         && let Err(error) = agentd_store::fault::arm(faults)
     {
         return fail(EXIT_USAGE, &format!("AGENTD_FAULTS: {error}"));
+    }
+    // Commands run as the same user: they must not read our memory or our environment.
+    if let Err(error) = agentd_sandbox::conceal() {
+        return fail(
+            EXIT_INTERNAL,
+            &format!("the process cannot be closed to others: {error}"),
+        );
     }
     serve::run(args, loaded, environment)
 }

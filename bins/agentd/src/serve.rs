@@ -1,16 +1,13 @@
 //! From a configuration to a running node and back: start, say so, wait for the end.
 
 use crate::args::Args;
-use crate::{demo, fail, surroundings};
+use crate::{EXIT_INTERNAL, demo, fail, surroundings};
 use agentd_node::{Ended, Node, NodeArgs, NodeError, Paths};
 use agentd_settings::Loaded;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// An internal failure.
-const EXIT_INTERNAL: u8 = 70;
 
 pub(crate) fn run(args: Args, loaded: Loaded, environment: BTreeMap<String, String>) -> ExitCode {
     // The demo has a place of its own, so it always works, also beside a daemon with real work.

@@ -9,7 +9,10 @@ use bytes::Bytes;
 
 /// Messages of the session store.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "an append is the usual message; boxing it would only cost an allocation")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "an append is the usual message; boxing it would only cost an allocation"
+)]
 pub enum StoreMsg {
     /// Append events; answered after the commit.
     Append {

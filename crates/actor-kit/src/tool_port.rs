@@ -2,7 +2,7 @@
 
 use crate::done::Done;
 use agentd_protocol::{EffectClass, SessionId};
-use agentd_tools::{HelperSlot, Prepared, ToolLimits};
+use agentd_tools::{Prepared, ToolLimits, WardenSlot};
 use ractor::ActorRef;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ pub struct ToolPermit {
     executor: ActorRef<ToolMsg>,
     session: SessionId,
     class: EffectClass,
-    /// The session's resident process helper, started at its first command.
-    pub helper: HelperSlot,
+    /// The session's resident process warden, started at its first command.
+    pub warden: WardenSlot,
     /// The limits of tool calls.
     pub limits: Arc<ToolLimits>,
     /// Where output that is too long for a result is put meanwhile.
@@ -28,7 +28,7 @@ impl ToolPermit {
         executor: ActorRef<ToolMsg>,
         session: SessionId,
         class: EffectClass,
-        helper: HelperSlot,
+        warden: WardenSlot,
         limits: Arc<ToolLimits>,
         spill_dir: PathBuf,
     ) -> Self {
@@ -36,7 +36,7 @@ impl ToolPermit {
             executor,
             session,
             class,
-            helper,
+            warden,
             limits,
             spill_dir,
         }
@@ -61,7 +61,7 @@ pub enum ToolMsg {
         session: SessionId,
         /// Which class.
         class: EffectClass,
-        /// The session's working directory (its helper starts there).
+        /// The session's working directory (its warden starts there).
         workdir: PathBuf,
         /// The permit.
         done: Done<ToolPermit>,
@@ -82,11 +82,11 @@ pub enum ToolMsg {
         /// The text.
         done: Done<String>,
     },
-    /// The session has nothing running any more (closed, killed, cold): its helper may go (I5).
+    /// The session has nothing running any more (closed, killed, cold): its warden may go (I5).
     SessionEnded {
         /// Which.
         session: SessionId,
     },
-    /// Let idle helpers go (private timer).
+    /// Let idle wardens go (private timer).
     Sweep,
 }

@@ -66,7 +66,9 @@ impl NodeError {
     #[must_use]
     pub const fn exit_code(&self) -> u8 {
         match self {
-            Self::NoHome | Self::Unsupported(_) => 2,
+            Self::NoHome
+            | Self::Unsupported(_)
+            | Self::Store(StoreError::BadUrl { .. } | StoreError::NotInBuild { .. }) => 2,
             Self::SocketInUse(_) | Self::Store(StoreError::InUse { .. }) => 69,
             Self::Actor { .. } | Self::Meltdown(_) => 70,
             Self::Path { .. } | Self::Store(_) | Self::Socket { .. } => 1,

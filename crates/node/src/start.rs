@@ -50,12 +50,18 @@ pub(crate) fn executor(
     environment: &BTreeMap<String, String>,
     paths: &Paths,
 ) -> Result<ExecutorArgs, NodeError> {
-    let exe = std::env::current_exe().map_err(|e| NodeError::path("/proc/self/exe".as_ref(), e))?;
+    let spill_dir = paths.data_dir.join("spill");
+    // A daemon that was killed leaves half-made spill files; their results are lost with it.
+    match std::fs::remove_dir_all(&spill_dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(NodeError::path(&spill_dir, error)),
+        _ => {}
+    }
     let variables = environment.iter().map(|(name, value)| (name.into(), value.into()));
     Ok(ExecutorArgs {
-        exe,
+        // Not the path of the program: an upgrade may replace that while we run.
+        exe: "/proc/self/exe".into(),
         environment: Environment::allowed(variables, &settings.sandbox.env),
-        spill_dir: paths.data_dir.join("spill"),
+        spill_dir,
         tools: settings.tools.clone(),
     })
 }

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 /// How long output that is there already is read after the command's end. Others may hold the pipe for ever.
 const DRAIN_WITHIN: Duration = Duration::from_millis(100);
-/// How long a command that was told to end may take (the helper kills it after 500 ms).
+/// How long a command that was told to end may take (the warden kills it after 500 ms).
 const KILL_WITHIN: Duration = Duration::from_secs(5);
 const CHUNK: usize = 64 << 10;
 
@@ -64,7 +64,7 @@ impl Running {
     /// output while it comes. When the time is over the command is killed. Dropping the future kills it, too.
     ///
     /// # Errors
-    /// When the helper is lost, or the command cannot be killed.
+    /// When the warden is lost, or the command cannot be killed.
     pub async fn collect(
         mut self,
         spec: &CollectSpec,
@@ -85,10 +85,10 @@ impl Running {
             let fresh = collector.output.bytes() > reported;
             tokio::select! {
                 biased;
-                exit = &mut self.exited => break exit.map_err(|_| SandboxError::HelperGone)?,
+                exit = &mut self.exited => break exit.map_err(|_| SandboxError::WardenGone)?,
                 () = sleep_until(deadline) => {
                     if timed_out {
-                        return Err(SandboxError::HelperSlow { within_ms: 5_000 });
+                        return Err(SandboxError::WardenSlow { within_ms: 5_000 });
                     }
                     timed_out = true;
                     self.kill(false);
@@ -183,7 +183,7 @@ impl Collector<'_> {
 }
 
 /// Reads and forgets what the processes say that the command left behind: with a closed pipe their next word would kill
-/// them, with a full one they would hang. Ends at the latest with the helper.
+/// them, with a full one they would hang. Ends at the latest with the warden.
 fn keep_draining(mut running: Running) {
     tokio::spawn(async move {
         let mut buffer = vec![0; 4096];

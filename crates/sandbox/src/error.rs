@@ -15,20 +15,20 @@ pub enum SandboxError {
         /// What was asked for.
         required: SandboxLevel,
     },
-    /// The helper could not be started.
-    #[error("cannot start the process helper {exe}: {source}")]
-    HelperStart {
+    /// The warden could not be started.
+    #[error("cannot start the process warden {exe}: {source}")]
+    WardenStart {
         /// The program.
         exe: PathBuf,
         /// Why.
         source: io::Error,
     },
-    /// The helper is gone, and every process under it.
-    #[error("the process helper ended, and with it everything that ran under it")]
-    HelperGone,
-    /// The helper did not answer in time.
-    #[error("the process helper did not answer within {within_ms} ms")]
-    HelperSlow {
+    /// The warden is gone, and every process under it.
+    #[error("the process warden ended, and with it everything that ran under it")]
+    WardenGone,
+    /// The warden did not answer in time.
+    #[error("the process warden did not answer within {within_ms} ms")]
+    WardenSlow {
         /// The deadline.
         within_ms: u64,
     },
@@ -42,8 +42,8 @@ pub enum SandboxError {
         /// Why.
         message: String,
     },
-    /// A message between the daemon and a helper was not what it should be.
-    #[error("bad message between daemon and process helper: {0}")]
+    /// A message between the daemon and a warden was not what it should be.
+    #[error("bad message between daemon and process warden: {0}")]
     Message(String),
     /// A command line is too long to be handed over.
     #[error("the command is {bytes} bytes long; at most {max} are possible: put it into a file and run that")]

@@ -27,7 +27,7 @@ impl Family {
         self.leader == pid
     }
 
-    /// The members that live now. `home` is the helper: only processes below it are looked at, so a pid that was reused
+    /// The members that live now. `home` is the warden: only processes below it are looked at, so a pid that was reused
     /// elsewhere is never a member. `others` are the leaders of the other running commands; when there are none, orphans
     /// that appeared since the start are members, too (a daemon that forked twice and left its group is such an orphan).
     pub(crate) fn living(&mut self, table: &Table, home: i32, others: &BTreeSet<i32>) -> Vec<i32> {

@@ -1,4 +1,4 @@
-//! What the daemon and a helper say to each other: a length, then JSON. Descriptors travel with the length.
+//! What the daemon and a warden say to each other: a length, then JSON. Descriptors travel with the length.
 
 use crate::error::SandboxError;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Longest message in bytes.
 pub(crate) const MAX_FRAME: usize = 1 << 20;
 
-/// To the helper.
+/// To the warden.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
@@ -22,7 +22,7 @@ pub(crate) enum Request {
     Kill { id: u64, now: bool },
 }
 
-/// From the helper.
+/// From the warden.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {

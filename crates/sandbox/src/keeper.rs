@@ -1,8 +1,8 @@
-//! The task that keeps a helper process: starts it, waits for its end, and cleans up behind it.
+//! The task that keeps a warden process: starts it, waits for its end, and cleans up behind it.
 
 use crate::error::SandboxError;
 use crate::processes::{kill_marked, signal};
-use crate::slot::HelperSpec;
+use crate::slot::WardenSpec;
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
 use std::hash::{BuildHasher as _, RandomState};
@@ -12,23 +12,23 @@ use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How long a helper that was told to end may take.
+/// How long a warden that was told to end may take.
 const END_WITHIN: Duration = Duration::from_secs(15);
-/// The variable that marks everything under a helper, so that it is found when the helper itself is killed.
+/// The variable that marks everything under a warden, so that it is found when the warden itself is killed.
 const MARKER: &str = "AGENTD_UNDER";
 
 /// Starts the process; the receiver turns true when it and all below it are gone.
-#[expect(clippy::disallowed_methods, reason = "this is where helpers are started")]
+#[expect(clippy::disallowed_methods, reason = "this is where wardens are started")]
 pub(crate) async fn start(
-    spec: &HelperSpec,
+    spec: &WardenSpec,
     socket: OwnedFd,
     closed: watch::Receiver<bool>,
 ) -> Result<watch::Receiver<bool>, SandboxError> {
     let marker = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
     let mut command = Command::new(&spec.exe);
     command
-        .arg0("agentd-helper")
-        .arg(crate::resident::HELPER_ARG)
+        .arg0("agentd-warden")
+        .arg(crate::resident::WARDEN_ARG)
         .env_clear()
         .envs(spec.environment.iter())
         .env(MARKER, &marker)
@@ -47,11 +47,11 @@ pub(crate) async fn start(
             source,
         });
     }
-    let child = command.spawn().map_err(|source| SandboxError::HelperStart {
+    let child = command.spawn().map_err(|source| SandboxError::WardenStart {
         exe: spec.exe.clone(),
         source,
     })?;
-    // The command holds the helper's end of the socket; as long as that is open here, its end would not be seen.
+    // The command holds the warden's end of the socket; as long as that is open here, its end would not be seen.
     drop(command);
     let (gone_tx, gone) = watch::channel(false);
     tokio::spawn(async move {
@@ -66,7 +66,7 @@ async fn keep(mut child: Child, mut closed: watch::Receiver<bool>, marker: Strin
     let ended = tokio::select! {
         ended = child.wait() => ended.ok(),
         () = told => {
-            // A tool may have stopped its helper; it must go on to be able to end.
+            // A tool may have stopped its warden; it must go on to be able to end.
             if let Some(pid) = child.id().and_then(|pid| i32::try_from(pid).ok()) {
                 signal(pid, Signal::CONT);
             }

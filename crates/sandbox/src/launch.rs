@@ -1,4 +1,4 @@
-//! How the helper starts commands, and what of itself it keeps from them.
+//! How the warden starts commands, and what of itself it keeps from them.
 
 use nix::sys::signal::{SigSet, Signal};
 use rustix::fd::OwnedFd;
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The signals that are read and not obeyed: the socket alone decides when the helper ends.
+/// The signals that are read and not obeyed: the socket alone decides when the warden ends.
 pub(crate) fn taken_signals() -> SigSet {
     use Signal::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
     [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGCHLD].into_iter().collect()

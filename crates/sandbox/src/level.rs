@@ -19,7 +19,7 @@ pub const fn check(require: SandboxLevel) -> Result<SandboxLevel, SandboxError> 
 }
 
 /// Hides this process's memory and environment from other processes of the same user (not from root): no debugger, no
-/// `/proc/PID/environ`, no core file. For the daemon, which holds credentials; helpers and commands start visible again (I8).
+/// `/proc/PID/environ`, no core file. For the daemon, which holds credentials; wardens and commands start visible again (I8).
 ///
 /// # Errors
 /// When the kernel refuses.

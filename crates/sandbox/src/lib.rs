@@ -1,12 +1,12 @@
-//! Where commands and files are kept in: a resident process helper per session, an environment by allow-list, captured
+//! Where commands and files are kept in: a resident process warden per session, an environment by allow-list, captured
 //! output with bounds, and file access beneath one directory.
 //!
-//! Invariants: I5 (a helper is the parent or the subreaper of all that it starts, and kills every descendant when its
+//! Invariants: I5 (a warden is the parent or the subreaper of all that it starts, and kills every descendant when its
 //! socket to the daemon closes, also after kill -9 of the daemon), I8 (commands see an allow-list of the environment and
 //! no descriptors but 0, 1 and 2), I6 (output is always drained and never held whole in memory), I7 (what cannot be
 //! looked at is refused: an unknown peer counts as a descendant of a tool, an unknown sandbox level is an error).
 //!
-//! Flow: `HelperSlot::get` -> `Helper::run` -> (socket, descriptors) -> `helper_main` -> `Running::collect`.
+//! Flow: `WardenSlot::get` -> `Warden::run` -> (socket, descriptors) -> `warden_main` -> `Running::collect`.
 
 mod beneath;
 mod beneath_path;
@@ -17,7 +17,6 @@ mod environment;
 mod error;
 mod family;
 mod frame;
-mod helper;
 mod keeper;
 mod launch;
 mod level;
@@ -26,16 +25,17 @@ mod resident;
 mod running;
 mod slot;
 mod spill;
+mod warden;
 
 pub use beneath::{Beneath, Entry, EntryKind, OpenFile, Version};
 pub use capture::{Capture, CaptureLimits, Fresh};
 pub use collect::{CollectSpec, Collected};
 pub use environment::Environment;
 pub use error::SandboxError;
-pub use helper::{CommandSpec, Helper};
 pub use level::{check, conceal};
 pub use processes::descends_from;
-pub use resident::{HELPER_ARG, helper_main};
+pub use resident::{WARDEN_ARG, warden_main};
 pub use running::{Exit, Running};
-pub use slot::{HelperSlot, HelperSpec};
+pub use slot::{WardenSlot, WardenSpec};
 pub use spill::SpillFile;
+pub use warden::{CommandSpec, Warden};

@@ -82,7 +82,7 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
     }
 }
 
-/// Looks for what a killed helper left behind, at most this often.
+/// Looks for what a killed warden left behind, at most this often.
 const LOOKS: u32 = 150;
 /// So many looks in a row must find nothing.
 const CLEAN_LOOKS: u32 = 10;
@@ -101,7 +101,7 @@ enum Mark {
     Empty,
 }
 
-/// Kills every process whose environment carries the marker: what a helper leaves behind when it is itself killed.
+/// Kills every process whose environment carries the marker: what a warden leaves behind when it is itself killed.
 /// A process that is just becoming another program has no environment for a moment, so one clean look proves nothing.
 pub(crate) fn kill_marked(marker: &str) {
     let own = i32::try_from(std::process::id()).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! The helper's side: one thread, no runtime, parent or subreaper of all that it starts.
+//! The warden's side: one thread, no runtime, parent or subreaper of all that it starts.
 
 use crate::error::SandboxError;
 use crate::family::Family;
@@ -18,8 +18,8 @@ use std::mem::MaybeUninit;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// The first argument that makes the program a helper.
-pub const HELPER_ARG: &str = "__helper";
+/// The first argument that makes the program a warden.
+pub const WARDEN_ARG: &str = "__warden";
 
 /// How long a command has to end by itself after TERM.
 const GRACE: Duration = Duration::from_millis(500);
@@ -28,10 +28,10 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// After this time the end does not wait for processes that were killed and hang in the kernel.
 const END_WITHIN: Duration = Duration::from_secs(10);
 
-/// Runs the helper: to be called by the program when its first argument is [`HELPER_ARG`], before any runtime or thread
+/// Runs the warden: to be called by the program when its first argument is [`WARDEN_ARG`], before any runtime or thread
 /// is started. Standard input is the socket to the daemon. Returns when the socket is closed and no descendant is left.
 #[must_use]
-pub fn helper_main() -> ExitCode {
+pub fn warden_main() -> ExitCode {
     match Resident::start() {
         Ok(resident) => {
             resident.serve();
@@ -156,7 +156,7 @@ impl Resident {
         }
         let rest = header.get_mut(received..).unwrap_or_default();
         if received == 0 {
-            return Err(SandboxError::HelperGone);
+            return Err(SandboxError::WardenGone);
         }
         self.socket.read_exact(rest).map_err(lost)?;
         let mut body = vec![0; frame::body_length(header)?];

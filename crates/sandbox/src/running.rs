@@ -2,7 +2,7 @@
 
 use crate::error::SandboxError;
 use crate::frame::{self, Request};
-use crate::helper::Outgoing;
+use crate::warden::Outgoing;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
 
@@ -70,9 +70,9 @@ impl Running {
     /// Waits for the command's end, whatever becomes of its output.
     ///
     /// # Errors
-    /// [`SandboxError::HelperGone`] when the helper ended first.
+    /// [`SandboxError::WardenGone`] when the warden ended first.
     pub async fn exit(&mut self) -> Result<Exit, SandboxError> {
-        let exit = (&mut self.exited).await.map_err(|_| SandboxError::HelperGone);
+        let exit = (&mut self.exited).await.map_err(|_| SandboxError::WardenGone);
         self.forget();
         exit
     }

@@ -1,10 +1,10 @@
-//! The resident helper with real processes. The program starts itself as helper, so it has its own `main`.
+//! The resident warden with real processes. The program starts itself as warden, so it has its own `main`.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
-        Some(agentd_sandbox::HELPER_ARG) => agentd_sandbox::helper_main(),
+        Some(agentd_sandbox::WARDEN_ARG) => agentd_sandbox::warden_main(),
         Some("__daemon") => cases::play_daemon(),
         filter => cases::run(filter.unwrap_or_default()),
     }
@@ -13,8 +13,8 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod cases {
     use agentd_sandbox::{
-        CaptureLimits, CollectSpec, Collected, CommandSpec, Environment, Exit, Helper, HelperSlot,
-        HelperSpec, SandboxError,
+        CaptureLimits, CollectSpec, Collected, CommandSpec, Environment, Exit, SandboxError, Warden,
+        WardenSlot, WardenSpec,
     };
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
@@ -38,15 +38,15 @@ mod cases {
             i8_commands_cannot_read_the_environment_of_a_concealed_daemon,
             i8_commands_see_the_listed_environment_and_three_descriptors_only,
             a_grandchild_that_holds_the_pipe_does_not_hold_the_result,
-            i5_all_that_is_left_behind_dies_with_the_helper,
+            i5_all_that_is_left_behind_dies_with_the_warden,
             i5_nothing_outlives_a_daemon_that_was_killed,
-            i5_what_a_killed_helper_leaves_behind_is_killed,
+            i5_what_a_killed_warden_leaves_behind_is_killed,
             a_dropped_command_is_killed_with_its_whole_family,
             time_that_is_over_ends_the_command,
             output_is_bounded_in_memory_and_whole_in_the_spill_file,
             output_is_reported_while_it_comes,
-            a_slot_starts_its_helper_again_and_not_after_its_end,
-            an_idle_helper_is_let_go_and_a_busy_one_is_not,
+            a_slot_starts_its_warden_again_and_not_after_its_end,
+            an_idle_warden_is_let_go_and_a_busy_one_is_not,
             many_commands_run_side_by_side,
         ];
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -66,9 +66,9 @@ mod cases {
         ExitCode::SUCCESS
     }
 
-    fn spec(workdir: &Path) -> HelperSpec {
+    fn spec(workdir: &Path) -> WardenSpec {
         let path = "/usr/local/bin:/usr/bin:/bin".into();
-        HelperSpec {
+        WardenSpec {
             exe: PathBuf::from("/proc/self/exe"),
             workdir: workdir.to_owned(),
             environment: Environment::allowed(
@@ -96,13 +96,13 @@ mod cases {
         }
     }
 
-    async fn helper() -> Helper {
-        Helper::spawn(&spec(Path::new("/tmp"))).await.unwrap()
+    async fn warden() -> Warden {
+        Warden::spawn(&spec(Path::new("/tmp"))).await.unwrap()
     }
 
-    async fn output_of(helper: &Helper, script: &str) -> Collected {
+    async fn output_of(warden: &Warden, script: &str) -> Collected {
         let dir = tempfile::tempdir().unwrap();
-        helper
+        warden
             .run(bash(script))
             .await
             .unwrap()
@@ -135,8 +135,8 @@ mod cases {
     }
 
     async fn a_command_gives_its_output_and_its_exit_code() {
-        let helper = helper().await;
-        let done = output_of(&helper, "echo out; echo err >&2; pwd; exit 3").await;
+        let warden = warden().await;
+        let done = output_of(&warden, "echo out; echo err >&2; pwd; exit 3").await;
         assert_eq!(
             (text(&done).as_str(), done.exit),
             (
@@ -147,7 +147,7 @@ mod cases {
                 }
             )
         );
-        let done = output_of(&helper, "kill -9 $$").await;
+        let done = output_of(&warden, "kill -9 $$").await;
         assert_eq!(
             done.exit,
             Exit {
@@ -158,12 +158,12 @@ mod cases {
     }
 
     async fn a_command_that_is_not_there_is_a_typed_error() {
-        let helper = helper().await;
+        let warden = warden().await;
         let missing = CommandSpec {
             argv: vec!["no-such-program".to_owned()],
             ..bash("")
         };
-        let error = helper.run(missing).await.unwrap_err();
+        let error = warden.run(missing).await.unwrap_err();
         assert!(
             matches!(&error, SandboxError::CommandStart { program, errno: Some(2), .. } if program == "no-such-program"),
             "{error}"
@@ -173,7 +173,7 @@ mod cases {
             ..bash("true")
         };
         assert!(matches!(
-            helper.run(nowhere).await,
+            warden.run(nowhere).await,
             Err(SandboxError::CommandStart { .. })
         ));
         let long = CommandSpec {
@@ -181,25 +181,25 @@ mod cases {
             ..bash("")
         };
         assert!(matches!(
-            helper.run(long).await,
+            warden.run(long).await,
             Err(SandboxError::CommandStart { errno: Some(7), .. })
         ));
-        assert_eq!(text(&output_of(&helper, "echo lives").await), "lives\n");
+        assert_eq!(text(&output_of(&warden, "echo lives").await), "lives\n");
     }
 
     async fn i8_commands_see_the_listed_environment_and_three_descriptors_only() {
         // A descriptor as a careless parent leaves it: not close-on-exec.
         let file = std::fs::File::open("/etc/passwd").unwrap();
         let leaked = rustix::io::dup(&file).unwrap();
-        let helper = helper().await;
+        let warden = warden().await;
         let done = output_of(
-            &helper,
+            &warden,
             "for n in {0..63}; do [ -e /proc/$$/fd/$n ] && echo $n; done; grep SigBlk /proc/self/status",
         )
         .await;
         assert_eq!(text(&done), "0\n1\n2\nSigBlk:\t0000000000000000\n");
         drop(leaked);
-        let done = output_of(&helper, "env; tr '\\0' '\\n' < /proc/$PPID/environ").await;
+        let done = output_of(&warden, "env; tr '\\0' '\\n' < /proc/$PPID/environ").await;
         let names: std::collections::BTreeSet<_> = text(&done)
             .lines()
             .map(|line| line.split('=').next().unwrap().to_owned())
@@ -214,9 +214,9 @@ mod cases {
 
     async fn i8_commands_cannot_read_the_environment_of_a_concealed_daemon() {
         agentd_sandbox::conceal().unwrap();
-        let helper = helper().await;
+        let warden = warden().await;
         let done = output_of(
-            &helper,
+            &warden,
             &format!("cat /proc/{}/environ >/dev/null && id -u", std::process::id()),
         )
         .await;
@@ -229,9 +229,9 @@ mod cases {
     }
 
     async fn a_grandchild_that_holds_the_pipe_does_not_hold_the_result() {
-        let helper = helper().await;
+        let warden = warden().await;
         let before = Instant::now();
-        let done = output_of(&helper, "sleep 300 & echo $!").await;
+        let done = output_of(&warden, "sleep 300 & echo $!").await;
         assert!(before.elapsed() < Duration::from_secs(3));
         let [sleeper] = pids(&text(&done))[..] else {
             panic!("{done:?}")
@@ -240,7 +240,7 @@ mod cases {
             pidfd_open(Pid::from_raw(sleeper).unwrap(), PidfdFlags::empty()).is_ok(),
             "it goes on"
         );
-        assert!(helper.close(Duration::from_secs(10)).await);
+        assert!(warden.close(Duration::from_secs(10)).await);
         wait_gone(sleeper);
     }
 
@@ -249,25 +249,25 @@ mod cases {
         (setsid sleep 300 & echo $!) &
         sleep 0.2; ";
 
-    async fn i5_all_that_is_left_behind_dies_with_the_helper() {
-        let helper = helper().await;
-        let done = output_of(&helper, STUBBORN).await;
+    async fn i5_all_that_is_left_behind_dies_with_the_warden() {
+        let warden = warden().await;
+        let done = output_of(&warden, STUBBORN).await;
         let left = pids(&text(&done));
         assert_eq!(left.len(), 2, "{done:?}");
-        assert!(helper.close(Duration::from_secs(10)).await);
+        assert!(warden.close(Duration::from_secs(10)).await);
         left.into_iter().for_each(wait_gone);
     }
 
-    /// A daemon that is going to be killed: prints the pids under its helper and waits.
+    /// A daemon that is going to be killed: prints the pids under its warden and waits.
     pub(super) fn play_daemon() -> ExitCode {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .unwrap();
         runtime.block_on(async {
-            let helper = helper().await;
-            println!("{}", text(&output_of(&helper, STUBBORN).await).replace('\n', " "));
-            let running = helper
+            let warden = warden().await;
+            println!("{}", text(&output_of(&warden, STUBBORN).await).replace('\n', " "));
+            let running = warden
                 .run(bash("trap '' TERM; sleep 300; sleep 300"))
                 .await
                 .unwrap();
@@ -296,29 +296,29 @@ mod cases {
         left.into_iter().for_each(wait_gone);
     }
 
-    async fn i5_what_a_killed_helper_leaves_behind_is_killed() {
-        let helper = helper().await;
-        let done = output_of(&helper, "echo $PPID; setsid sleep 300 & echo $!").await;
+    async fn i5_what_a_killed_warden_leaves_behind_is_killed() {
+        let warden = warden().await;
+        let done = output_of(&warden, "echo $PPID; setsid sleep 300 & echo $!").await;
         let [resident, left] = pids(&text(&done))[..] else {
             panic!("{done:?}")
         };
-        let mut running = helper.run(bash("sleep 300")).await.unwrap();
+        let mut running = warden.run(bash("sleep 300")).await.unwrap();
         kill_process(Pid::from_raw(resident).unwrap(), Signal::KILL).unwrap();
-        assert!(matches!(running.exit().await, Err(SandboxError::HelperGone)));
-        assert!(!helper.is_alive());
+        assert!(matches!(running.exit().await, Err(SandboxError::WardenGone)));
+        assert!(!warden.is_alive());
         assert!(matches!(
-            helper.run(bash("true")).await,
-            Err(SandboxError::HelperGone)
+            warden.run(bash("true")).await,
+            Err(SandboxError::WardenGone)
         ));
-        assert!(helper.close(Duration::from_secs(10)).await);
+        assert!(warden.close(Duration::from_secs(10)).await);
         wait_gone(left);
         wait_gone(i32::try_from(running.pid()).unwrap());
     }
 
     async fn a_dropped_command_is_killed_with_its_whole_family() {
-        let helper = helper().await;
+        let warden = warden().await;
         let dir = tempfile::tempdir().unwrap();
-        let running = helper
+        let running = warden
             .run(bash(&format!("{STUBBORN} echo all; sleep 300; sleep 300")))
             .await
             .unwrap();
@@ -343,14 +343,14 @@ mod cases {
         wait_gone(leader);
         left.into_iter().for_each(wait_gone);
         assert_eq!(
-            text(&output_of(&helper, "echo lives").await),
+            text(&output_of(&warden, "echo lives").await),
             "lives\n",
-            "the helper is still there"
+            "the warden is still there"
         );
     }
 
     async fn time_that_is_over_ends_the_command() {
-        let helper = helper().await;
+        let warden = warden().await;
         let dir = tempfile::tempdir().unwrap();
         let spec = CollectSpec {
             time: Duration::from_millis(300),
@@ -361,7 +361,7 @@ mod cases {
             ("trap '' TERM; echo a; sleep 300; sleep 300; :", 9),
         ] {
             let before = Instant::now();
-            let done = helper
+            let done = warden
                 .run(bash(script))
                 .await
                 .unwrap()
@@ -377,7 +377,7 @@ mod cases {
     }
 
     async fn output_is_bounded_in_memory_and_whole_in_the_spill_file() {
-        let helper = helper().await;
+        let warden = warden().await;
         let dir = tempfile::tempdir().unwrap();
         let spec = CollectSpec {
             spill_bytes: 9_000_001,
@@ -389,7 +389,7 @@ mod cases {
             (10_000_000, Some(9_000_001)),
         ] {
             let script = format!("yes | head -c {size}");
-            let done = helper
+            let done = warden
                 .run(bash(&script))
                 .await
                 .unwrap()
@@ -420,10 +420,10 @@ mod cases {
     }
 
     async fn output_is_reported_while_it_comes() {
-        let helper = helper().await;
+        let warden = warden().await;
         let dir = tempfile::tempdir().unwrap();
         let (news, mut seen) = tokio::sync::mpsc::channel(8);
-        let running = helper
+        let running = warden
             .run(bash("echo first; read -r line < <(sleep 300)"))
             .await
             .unwrap();
@@ -437,8 +437,8 @@ mod cases {
         }
     }
 
-    async fn a_slot_starts_its_helper_again_and_not_after_its_end() {
-        let slot = HelperSlot::new(spec(Path::new("/tmp")));
+    async fn a_slot_starts_its_warden_again_and_not_after_its_end() {
+        let slot = WardenSlot::new(spec(Path::new("/tmp")));
         let first = slot.get().await.unwrap();
         assert!(Arc::ptr_eq(&first, &slot.get().await.unwrap()));
         assert!(first.close(Duration::from_secs(10)).await);
@@ -446,17 +446,17 @@ mod cases {
         assert!(!Arc::ptr_eq(&first, &second));
         let mut running = second.run(bash("sleep 300")).await.unwrap();
         assert!(slot.close(Duration::from_secs(10)).await);
-        assert!(matches!(running.exit().await, Err(SandboxError::HelperGone)));
-        assert!(matches!(slot.get().await, Err(SandboxError::HelperGone)));
-        let gone = HelperSlot::new(spec(Path::new("/no/such/dir")));
+        assert!(matches!(running.exit().await, Err(SandboxError::WardenGone)));
+        assert!(matches!(slot.get().await, Err(SandboxError::WardenGone)));
+        let gone = WardenSlot::new(spec(Path::new("/no/such/dir")));
         assert!(matches!(gone.get().await, Err(SandboxError::Workdir { .. })));
     }
 
-    async fn an_idle_helper_is_let_go_and_a_busy_one_is_not() {
-        let slot = HelperSlot::new(spec(Path::new("/tmp")));
+    async fn an_idle_warden_is_let_go_and_a_busy_one_is_not() {
+        let slot = WardenSlot::new(spec(Path::new("/tmp")));
         assert!(slot.release_idle(Duration::ZERO), "there is none");
-        let helper = slot.get().await.unwrap();
-        let mut running = helper.run(bash("sleep 300")).await.unwrap();
+        let warden = slot.get().await.unwrap();
+        let mut running = warden.run(bash("sleep 300")).await.unwrap();
         assert!(!slot.release_idle(Duration::ZERO));
         running.kill(true);
         assert_eq!(
@@ -471,12 +471,12 @@ mod cases {
     }
 
     async fn many_commands_run_side_by_side() {
-        let helper = helper().await;
-        let helper = Arc::new(helper);
+        let warden = warden().await;
+        let warden = Arc::new(warden);
         let mut tasks = tokio::task::JoinSet::new();
         for number in 0..20 {
-            let helper = Arc::clone(&helper);
-            tasks.spawn(async move { (number, text(&output_of(&helper, &format!("echo {number}")).await)) });
+            let warden = Arc::clone(&warden);
+            tasks.spawn(async move { (number, text(&output_of(&warden, &format!("echo {number}")).await)) });
         }
         let mut all = tasks.join_all().await;
         all.sort_unstable();

@@ -7,13 +7,13 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The URL is none that the store knows.
-    #[error("store.url {url:?} is not understood")]
+    #[error("store.url {url:?} is not understood; use sqlite:PATH or memory:")]
     BadUrl {
         /// What was given.
         url: String,
     },
     /// The URL is right, but this build has no such backend.
-    #[error("the store backend {scheme:?} is not in this build")]
+    #[error("store.url: the backend {scheme:?} is not in this version; use sqlite:PATH or memory:")]
     NotInBuild {
         /// The scheme of the URL.
         scheme: String,

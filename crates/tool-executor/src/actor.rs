@@ -1,7 +1,7 @@
 //! The actor that admits tool calls.
 
-use crate::helpers::Helpers;
 use crate::permits::Permits;
+use crate::wardens::Wardens;
 use agentd_actor_kit::{Done, ToolMsg, ToolPermit};
 use agentd_sandbox::Environment;
 use agentd_tools::{Beneath, Prepared, ToolLimits};
@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Between two looks at idle helpers.
+/// Between two looks at idle wardens.
 const SWEEP_EVERY: Duration = Duration::from_secs(5);
 /// How long the executor waits at its end for processes to be gone.
 const STOP_WITHIN: Duration = Duration::from_secs(3);
@@ -21,7 +21,7 @@ const DETAILS: usize = 16;
 /// What the tool executor is started with.
 #[derive(Debug, Clone)]
 pub struct ExecutorArgs {
-    /// The daemon's own program, which is also the process helper.
+    /// The daemon's own program, which is also the process warden.
     pub exe: PathBuf,
     /// What commands see.
     pub environment: Environment,
@@ -31,7 +31,7 @@ pub struct ExecutorArgs {
     pub tools: ToolLimits,
 }
 
-/// Admits the tool calls of all sessions and keeps their process helpers.
+/// Admits the tool calls of all sessions and keeps their process wardens.
 #[derive(Debug)]
 pub struct ToolExecutor;
 
@@ -39,7 +39,7 @@ pub struct ToolExecutor;
 #[derive(Debug)]
 pub struct ExecutorState {
     permits: Permits<Waiter>,
-    helpers: Helpers,
+    wardens: Wardens,
     limits: Arc<ToolLimits>,
     spill_dir: PathBuf,
     details: Arc<Semaphore>,
@@ -78,7 +78,7 @@ impl Actor for ToolExecutor {
     ) -> Result<ExecutorState, ActorProcessingErr> {
         Ok(ExecutorState {
             permits: Permits::new(args.tools.max_running),
-            helpers: Helpers::new(args.exe, args.environment),
+            wardens: Wardens::new(args.exe, args.environment),
             limits: Arc::new(args.tools),
             spill_dir: args.spill_dir,
             details: Arc::new(Semaphore::new(DETAILS)),
@@ -108,14 +108,14 @@ impl Actor for ToolExecutor {
             }
             ToolMsg::Release { session, class } => {
                 state.permits.release(class);
-                state.helpers.give_back(session);
+                state.wardens.give_back(session);
             }
             ToolMsg::Detail {
                 prepared,
                 workdir,
                 done,
             } => state.detail(*prepared, workdir, done),
-            ToolMsg::SessionEnded { session } => state.helpers.end(session),
+            ToolMsg::SessionEnded { session } => state.wardens.end(session),
             ToolMsg::Sweep => state.sweeping = false,
         }
         state.admit(&myself);
@@ -128,7 +128,7 @@ impl Actor for ToolExecutor {
         _: ActorRef<ToolMsg>,
         state: &mut ExecutorState,
     ) -> Result<(), ActorProcessingErr> {
-        state.helpers.end_all(STOP_WITHIN).await;
+        state.wardens.end_all(STOP_WITHIN).await;
         Ok(())
     }
 }
@@ -136,23 +136,23 @@ impl Actor for ToolExecutor {
 impl ExecutorState {
     fn admit(&mut self, myself: &ActorRef<ToolMsg>) {
         while let Some((session, waiter)) = self.permits.admit() {
-            let helper = self.helpers.lend(session, &waiter.workdir);
+            let warden = self.wardens.lend(session, &waiter.workdir);
             let (limits, spill_dir) = (Arc::clone(&self.limits), self.spill_dir.clone());
             // A permit that nobody takes any more comes back by its drop.
             waiter.done.answer(ToolPermit::new(
                 myself.clone(),
                 session,
                 waiter.class,
-                helper,
+                warden,
                 limits,
                 spill_dir,
             ));
         }
     }
 
-    /// Keeps one timer as long as there are helpers to look at. It dies with the actor, as the helpers do.
+    /// Keeps one timer as long as there are wardens to look at. It dies with the actor, as the wardens do.
     fn sweep(&mut self, myself: &ActorRef<ToolMsg>) {
-        if !self.sweeping && self.helpers.sweep() {
+        if !self.sweeping && self.wardens.sweep() {
             self.sweeping = true;
             drop(myself.send_after(SWEEP_EVERY, || ToolMsg::Sweep));
         }

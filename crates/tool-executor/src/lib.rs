@@ -1,19 +1,19 @@
 //! Admission of tool calls (one actor), and one kid per running tool call.
 //!
 //! Sessions share a node's permits and are served in turn; commands cannot take all of them, so reading and writing files
-//! goes on beside them. Each session has one place for its resident process helper, started at its first command.
+//! goes on beside them. Each session has one place for its resident process warden, started at its first command.
 //!
 //! Invariants held here: I3 (a call's result is sent before its kid ends, exactly once; a panic of a tool is a failed kid,
-//! which its session turns into a result), I5 (a killed kid kills its command; the end of a session ends its helper), I6
+//! which its session turns into a result), I5 (a killed kid kills its command; the end of a session ends its warden), I6
 //! (a permit comes back however its call ends).
 //!
 //! Flow: [`ToolCall`] -> `ToolMsg::Acquire` -> permit -> `tools::run` -> `RunEvent::Ended` -> `ToolMsg::Release`.
 
 mod actor;
-mod helpers;
 mod kid;
 mod permits;
 mod run;
+mod wardens;
 
 pub use actor::{ExecutorArgs, ToolExecutor};
 pub use kid::{ToolCall, ToolStart};

@@ -152,7 +152,7 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
     let ctx = ToolContext {
         workdir: Arc::clone(&workdir),
         seen: start.seen,
-        helper: permit.helper.clone(),
+        warden: permit.warden.clone(),
         limits: Arc::clone(&permit.limits),
         spill_dir: permit.spill_dir.clone(),
         progress: news.progress(),

@@ -1,10 +1,10 @@
-//! The executor and its kids with real commands. The program starts itself as the process helper, so it has its own `main`.
+//! The executor and its kids with real commands. The program starts itself as the process warden, so it has its own `main`.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
-        Some(agentd_sandbox::HELPER_ARG) => agentd_sandbox::helper_main(),
+        Some(agentd_sandbox::WARDEN_ARG) => agentd_sandbox::warden_main(),
         filter => cases::run(filter.unwrap_or_default()),
     }
 }
@@ -40,7 +40,7 @@ mod cases {
             a_command_runs_and_its_output_is_shown_while_it_comes,
             i5_a_kill_of_the_kid_stops_its_command_within_a_second,
             i5_the_end_of_a_session_ends_what_its_commands_left_behind,
-            i5_the_end_of_the_executor_ends_all_helpers,
+            i5_the_end_of_the_executor_ends_all_wardens,
             a_large_output_is_kept_by_the_store_and_named_in_the_result,
             a_file_written_by_one_call_is_known_to_the_next,
         ];
@@ -277,13 +277,13 @@ mod cases {
         let (outcome, _) = world
             .call(
                 "Bash",
-                json!({ "command": "echo a session that goes on gets a new helper" }),
+                json!({ "command": "echo a session that goes on gets a new warden" }),
             )
             .await;
         assert_eq!(outcome.status, ToolStatus::Ok);
     }
 
-    async fn i5_the_end_of_the_executor_ends_all_helpers() {
+    async fn i5_the_end_of_the_executor_ends_all_wardens() {
         let mut world = world().await;
         let (outcome, _) = world
             .call("Bash", json!({ "command": "setsid sleep 300 & echo $!" }))

@@ -1,4 +1,4 @@
-//! Bash: a command under the session's helper.
+//! Bash: a command under the session's warden.
 
 use crate::context::{Finished, Spilled, ToolContext};
 use crate::prepared::Prepared;
@@ -6,7 +6,7 @@ use crate::refusal::{Code, from_sandbox};
 use crate::shape::ends;
 use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
 use agentd_sandbox::{
-    CaptureLimits, CollectSpec, Collected, CommandSpec, Exit, Helper, Running, SandboxError,
+    CaptureLimits, CollectSpec, Collected, CommandSpec, Exit, Running, SandboxError, Warden,
 };
 use serde_json::json;
 use std::time::Duration;
@@ -26,14 +26,14 @@ pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         spill_dir: ctx.spill_dir.clone(),
         spill_bytes: ctx.limits.spill_bytes,
     };
-    let helper = match ctx.helper.get().await {
-        Ok(helper) => helper,
+    let warden = match ctx.warden.get().await {
+        Ok(warden) => warden,
         Err(error) => return from_sandbox(&error).into(),
     };
-    let running = match start(&helper, prepared.text("command"), ctx).await {
+    let running = match start(&warden, prepared.text("command"), ctx).await {
         Ok(running) => running,
-        // The helper may have started it before it was lost.
-        Err(error @ (SandboxError::HelperGone | SandboxError::HelperSlow { .. })) => {
+        // The warden may have started it before it was lost.
+        Err(error @ (SandboxError::WardenGone | SandboxError::WardenSlow { .. })) => {
             return lost(&error).into();
         }
         Err(error) => return from_sandbox(&error).into(),
@@ -57,17 +57,17 @@ fn lost(error: &SandboxError) -> ToolOutcome {
     outcome
 }
 
-async fn start(helper: &Helper, command: &str, ctx: &ToolContext) -> Result<Running, SandboxError> {
+async fn start(warden: &Warden, command: &str, ctx: &ToolContext) -> Result<Running, SandboxError> {
     let with = |shell: &str| CommandSpec {
         argv: vec![shell.to_owned(), "-c".to_owned(), command.to_owned()],
         cwd: ctx.workdir.path().to_owned(),
         env: Vec::new(),
     };
-    match helper.run(with("bash")).await {
+    match warden.run(with("bash")).await {
         Err(SandboxError::CommandStart {
             errno: Some(ENOENT | EACCES),
             ..
-        }) => helper.run(with("sh")).await,
+        }) => warden.run(with("sh")).await,
         other => other,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::seen::FilesSeen;
 use agentd_protocol::ToolOutcome;
-use agentd_sandbox::{Beneath, HelperSlot, SpillFile};
+use agentd_sandbox::{Beneath, SpillFile, WardenSlot};
 use agentd_settings::ToolsConfig;
 use std::fmt;
 use std::io;
@@ -77,8 +77,8 @@ pub struct ToolContext {
     pub workdir: Arc<Beneath>,
     /// The files that the session knows.
     pub seen: Arc<FilesSeen>,
-    /// The session's process helper.
-    pub helper: HelperSlot,
+    /// The session's process warden.
+    pub warden: WardenSlot,
     /// The limits.
     pub limits: Arc<ToolLimits>,
     /// Where output that is too long for a result is put meanwhile.

@@ -1,11 +1,11 @@
 //! The tools of an agent: their specs, the checks of their arguments, and what they do.
 //!
 //! Everything that goes wrong in a tool is a result for the model that says what to do instead, never an error of the
-//! daemon. Files are opened beneath the session's working directory only; commands run under the session's helper.
+//! daemon. Files are opened beneath the session's working directory only; commands run under the session's warden.
 //!
 //! Invariants: I3 (a call comes to exactly one result: [`Registry::prepare`] refuses, or [`run`] finishes), I5 (a dropped
 //! [`run`] kills its command), I7 (the path or command that the gate judges is exactly what is opened or run), I8
-//! (commands see the helper's environment by allow-list).
+//! (commands see the warden's environment by allow-list).
 //!
 //! Flow: name and arguments -> [`Registry::prepare`] -> [`Prepared`] (judged by the gate) -> [`run`] -> [`Finished`].
 
@@ -35,7 +35,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use agentd_sandbox::{Beneath, HelperSlot};
+pub use agentd_sandbox::{Beneath, WardenSlot};
 pub use context::{Finished, OnStart, Progress, ProgressSink, Spilled, ToolContext, ToolLimits};
 pub use prepared::{PathOp, Prepared, Subject};
 pub use run::run;

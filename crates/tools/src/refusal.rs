@@ -70,10 +70,10 @@ pub(crate) fn from_sandbox(error: &SandboxError) -> ToolOutcome {
         SandboxError::TooBig { .. } => Code::TooLarge,
         SandboxError::Changed { .. } => Code::Changed,
         SandboxError::CommandStart { .. } => Code::Exec,
-        SandboxError::HelperSlow { .. } => Code::Timeout,
+        SandboxError::WardenSlow { .. } => Code::Timeout,
         SandboxError::Unsupported { .. }
-        | SandboxError::HelperStart { .. }
-        | SandboxError::HelperGone
+        | SandboxError::WardenStart { .. }
+        | SandboxError::WardenGone
         | SandboxError::Message(_)
         | SandboxError::Workdir { .. }
         | SandboxError::Io { .. } => Code::Tool,

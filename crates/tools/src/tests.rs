@@ -4,9 +4,9 @@ mod files;
 mod prepare;
 mod search;
 
-use crate::{Beneath, FilesSeen, HelperSlot, OnStart, ProgressSink, Registry, ToolContext, ToolLimits, run};
+use crate::{Beneath, FilesSeen, OnStart, ProgressSink, Registry, ToolContext, ToolLimits, WardenSlot, run};
 use agentd_protocol::{ToolOutcome, ToolStatus};
-use agentd_sandbox::{Environment, HelperSpec};
+use agentd_sandbox::{Environment, WardenSpec};
 use serde_json::Value;
 use std::fs;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ impl World {
     }
 
     fn context(&self) -> ToolContext {
-        let spec = HelperSpec {
+        let spec = WardenSpec {
             exe: PathBuf::from("/nonexistent"),
             workdir: self.root(),
             environment: Environment::default(),
@@ -52,7 +52,7 @@ impl World {
         ToolContext {
             workdir: Arc::new(Beneath::open(&self.root()).unwrap()),
             seen: Arc::new(self.seen.clone()),
-            helper: HelperSlot::new(spec),
+            warden: WardenSlot::new(spec),
             limits: Arc::new(self.limits.clone()),
             spill_dir: self.root().join("spill"),
             progress: ProgressSink::nobody(),

@@ -1,10 +1,10 @@
-//! Bash with real commands. The program starts itself as the process helper, so it has its own `main`.
+//! Bash with real commands. The program starts itself as the process warden, so it has its own `main`.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match std::env::args().nth(1).as_deref() {
-        Some(agentd_sandbox::HELPER_ARG) => agentd_sandbox::helper_main(),
+        Some(agentd_sandbox::WARDEN_ARG) => agentd_sandbox::warden_main(),
         filter => cases::run(filter.unwrap_or_default()),
     }
 }
@@ -12,10 +12,10 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod cases {
     use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
-    use agentd_sandbox::{Environment, HelperSpec};
+    use agentd_sandbox::{Environment, WardenSpec};
     use agentd_tools::{
-        Beneath, FilesSeen, Finished, HelperSlot, OnStart, ProgressSink, Registry, Spilled, ToolContext,
-        ToolLimits,
+        Beneath, FilesSeen, Finished, OnStart, ProgressSink, Registry, Spilled, ToolContext, ToolLimits,
+        WardenSlot,
     };
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -43,7 +43,7 @@ mod cases {
             output_of_ten_million_bytes_is_bounded,
             i5_a_dropped_run_kills_its_command,
             output_is_reported_while_it_comes,
-            a_lost_helper_makes_the_outcome_unknown,
+            a_lost_warden_makes_the_outcome_unknown,
             a_shell_that_cannot_be_started_is_an_error_result,
         ];
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -77,7 +77,7 @@ mod cases {
             ("LC_ALL", "C"),
         ];
         let environment = Environment::allowed(daemon.map(|(name, value)| (name.into(), value.into())), &[]);
-        let spec = HelperSpec {
+        let spec = WardenSpec {
             exe: PathBuf::from("/proc/self/exe"),
             workdir: workdir.clone(),
             environment,
@@ -85,7 +85,7 @@ mod cases {
         let ctx = ToolContext {
             workdir: Arc::new(Beneath::open(&workdir).unwrap()),
             seen: Arc::new(FilesSeen::default()),
-            helper: HelperSlot::new(spec),
+            warden: WardenSlot::new(spec),
             limits: Arc::new(limits),
             spill_dir: dir.path().join("spill"),
             progress: ProgressSink::nobody(),
@@ -316,7 +316,7 @@ mod cases {
         assert_eq!(seen.recv().await, Some((0, "a\n".to_owned())));
     }
 
-    async fn a_lost_helper_makes_the_outcome_unknown() {
+    async fn a_lost_warden_makes_the_outcome_unknown() {
         let world = world();
         let done = bash(&world.ctx, "kill -9 $PPID; sleep 300").await;
         assert_eq!(
@@ -331,7 +331,7 @@ mod cases {
         assert_eq!(
             bash(&world.ctx, "echo again").await.llm_text,
             "again\n",
-            "there is a new helper"
+            "there is a new warden"
         );
     }
 

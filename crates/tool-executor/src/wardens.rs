@@ -1,19 +1,19 @@
-//! Each session's place for its process helper.
+//! Each session's place for its process warden.
 
 use agentd_protocol::SessionId;
-use agentd_sandbox::{Environment, HelperSlot, HelperSpec};
+use agentd_sandbox::{Environment, WardenSlot, WardenSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A helper that ran nothing for so long is let go, with what its commands left behind.
+/// A warden that ran nothing for so long is let go, with what its commands left behind.
 const IDLE: Duration = Duration::from_secs(30);
 /// How long the end of a session waits for its processes to be gone.
 const CLOSE_WITHIN: Duration = Duration::from_secs(20);
 
 /// The places of all sessions that run tools now or did so lately.
 #[derive(Debug)]
-pub(crate) struct Helpers {
+pub(crate) struct Wardens {
     exe: PathBuf,
     environment: Environment,
     places: BTreeMap<SessionId, Place>,
@@ -21,13 +21,13 @@ pub(crate) struct Helpers {
 
 #[derive(Debug)]
 struct Place {
-    slot: HelperSlot,
+    slot: WardenSlot,
     workdir: PathBuf,
     /// Permits that are out.
     permits: u32,
 }
 
-impl Helpers {
+impl Wardens {
     pub(crate) const fn new(exe: PathBuf, environment: Environment) -> Self {
         Self {
             exe,
@@ -37,7 +37,7 @@ impl Helpers {
     }
 
     /// The session's place, for one more permit.
-    pub(crate) fn lend(&mut self, session: SessionId, workdir: &Path) -> HelperSlot {
+    pub(crate) fn lend(&mut self, session: SessionId, workdir: &Path) -> WardenSlot {
         if self
             .places
             .get(&session)
@@ -47,13 +47,13 @@ impl Helpers {
         }
         let place = self.places.entry(session).or_insert_with(|| {
             let environment = self.environment.clone();
-            let spec = HelperSpec {
+            let spec = WardenSpec {
                 exe: self.exe.clone(),
                 workdir: workdir.to_owned(),
                 environment,
             };
             Place {
-                slot: HelperSlot::new(spec),
+                slot: WardenSlot::new(spec),
                 workdir: workdir.to_owned(),
                 permits: 0,
             }
@@ -69,7 +69,7 @@ impl Helpers {
         }
     }
 
-    /// Lets idle helpers go. Whether there are places left to look at.
+    /// Lets idle wardens go. Whether there are places left to look at.
     pub(crate) fn sweep(&mut self) -> bool {
         self.places
             .retain(|_, place| !place.slot.release_idle(IDLE) || place.permits > 0);
@@ -93,7 +93,7 @@ impl Helpers {
         for (_, place) in std::mem::take(&mut self.places) {
             ends.spawn(async move { place.slot.close(within).await });
         }
-        // Helpers that are late end by themselves: their sockets are closed.
+        // Wardens that are late end by themselves: their sockets are closed.
         let _ = ends.join_all().await;
     }
 }

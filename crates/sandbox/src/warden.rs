@@ -1,10 +1,10 @@
-//! The daemon's side of a helper.
+//! The daemon's side of a warden.
 
 use crate::error::SandboxError;
 use crate::frame::{self, Report, Request};
 use crate::keeper;
 use crate::running::{Exit, Running};
-use crate::slot::HelperSpec;
+use crate::slot::WardenSpec;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -21,12 +21,12 @@ use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout};
 
-/// Messages that may wait for a helper; every running command keeps one place for its kill.
+/// Messages that may wait for a warden; every running command keeps one place for its kill.
 const QUEUE: usize = 128;
 /// How long the start of a command may take.
 const START_WITHIN: Duration = Duration::from_secs(10);
 
-/// A command to run under a helper. Its output and its error output are one stream.
+/// A command to run under a warden. Its output and its error output are one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandSpec {
     /// The program and its arguments.
@@ -37,7 +37,7 @@ pub struct CommandSpec {
     pub env: Vec<(String, String)>,
 }
 
-/// A message on its way to the helper, with the descriptors that travel along.
+/// A message on its way to the warden, with the descriptors that travel along.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     bytes: Vec<u8>,
@@ -63,17 +63,17 @@ struct Waiting {
     exited: oneshot::Sender<Exit>,
 }
 
-/// The commands of one helper, shared with the task that reads its reports.
+/// The commands of one warden, shared with the task that reads its reports.
 #[derive(Debug)]
 pub(crate) struct Commands {
-    /// `None` when the helper is gone.
+    /// `None` when the warden is gone.
     waiting: Mutex<Option<HashMap<u64, Waiting>>>,
     last_end: Mutex<Instant>,
 }
 
-/// A resident helper process. Dropping it ends everything that runs under it (I5).
+/// A resident warden process. Dropping it ends everything that runs under it (I5).
 #[derive(Debug)]
-pub struct Helper {
+pub struct Warden {
     commands: Arc<Commands>,
     outgoing: mpsc::Sender<Outgoing>,
     next: AtomicU64,
@@ -81,13 +81,13 @@ pub struct Helper {
     gone: watch::Receiver<bool>,
 }
 
-impl Helper {
-    /// Starts a helper in the session's working directory.
+impl Warden {
+    /// Starts a warden in the session's working directory.
     ///
     /// # Errors
     /// When the process cannot be started.
-    pub async fn spawn(spec: &HelperSpec) -> Result<Self, SandboxError> {
-        let failed = |source| SandboxError::HelperStart {
+    pub async fn spawn(spec: &WardenSpec) -> Result<Self, SandboxError> {
+        let failed = |source| SandboxError::WardenStart {
             exe: spec.exe.clone(),
             source,
         };
@@ -115,9 +115,9 @@ impl Helper {
     /// Starts a command. Dropping the [`Running`] kills it.
     ///
     /// # Errors
-    /// When it cannot be started, or the helper is gone or stuck.
+    /// When it cannot be started, or the warden is gone or stuck.
     pub async fn run(&self, command: CommandSpec) -> Result<Running, SandboxError> {
-        let slow = |_| SandboxError::HelperSlow { within_ms: 10_000 };
+        let slow = |_| SandboxError::WardenSlow { within_ms: 10_000 };
         let program = command.argv.first().cloned().unwrap_or_default();
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let env = with_pwd(command.env, &command.cwd);
@@ -127,7 +127,7 @@ impl Helper {
             cwd: command.cwd,
             env,
         })?;
-        let gone = |_| SandboxError::HelperGone;
+        let gone = |_| SandboxError::WardenGone;
         let kill = timeout(START_WITHIN, self.outgoing.clone().reserve_owned())
             .await
             .map_err(slow)?
@@ -151,11 +151,11 @@ impl Helper {
         timeout(START_WITHIN, self.outgoing.send(message))
             .await
             .map_err(slow)?
-            .map_err(|_| SandboxError::HelperGone)?;
+            .map_err(|_| SandboxError::WardenGone)?;
         match timeout(START_WITHIN, started)
             .await
             .map_err(slow)?
-            .map_err(|_| SandboxError::HelperGone)?
+            .map_err(|_| SandboxError::WardenGone)?
         {
             Ok(pid) => {
                 running.started(pid);
@@ -194,7 +194,7 @@ impl Helper {
         (!running).then(|| last.elapsed())
     }
 
-    /// Ends the helper and everything under it, and waits until that is done, at most `within`. Whether it is done.
+    /// Ends the warden and everything under it, and waits until that is done, at most `within`. Whether it is done.
     pub async fn close(&self, within: Duration) -> bool {
         self.closing.send_replace(true);
         let mut gone = self.gone.clone();
@@ -202,7 +202,7 @@ impl Helper {
     }
 }
 
-impl Drop for Helper {
+impl Drop for Warden {
     fn drop(&mut self) {
         self.closing.send_replace(true);
     }
@@ -216,7 +216,7 @@ impl Commands {
     fn expect(&self, id: u64, waiting: Waiting) -> Result<(), SandboxError> {
         self.lock()
             .as_mut()
-            .ok_or(SandboxError::HelperGone)?
+            .ok_or(SandboxError::WardenGone)?
             .insert(id, waiting);
         Ok(())
     }
@@ -267,7 +267,7 @@ fn output_pipe() -> Result<(pipe::Receiver, OwnedFd, OwnedFd), SandboxError> {
     ))
 }
 
-/// Hands requests over in order. Ends when the helper is to close, which the helper sees as the end of its socket.
+/// Hands requests over in order. Ends when the warden is to close, which the warden sees as the end of its socket.
 async fn write_requests(
     stream: Arc<UnixStream>,
     mut queue: mpsc::Receiver<Outgoing>,
@@ -312,7 +312,7 @@ async fn send(stream: &UnixStream, message: &Outgoing) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads reports until the helper is gone; then nobody waits for it any more.
+/// Reads reports until the warden is gone; then nobody waits for it any more.
 async fn read_reports(stream: Arc<UnixStream>, commands: Arc<Commands>) {
     while let Ok(report) = read_report(&stream).await {
         commands.learn(report);
@@ -333,7 +333,7 @@ async fn fill(stream: &UnixStream, mut buffer: &mut [u8]) -> Result<(), SandboxE
     while !buffer.is_empty() {
         stream.readable().await.map_err(lost)?;
         match stream.try_read(buffer) {
-            Ok(0) => return Err(SandboxError::HelperGone),
+            Ok(0) => return Err(SandboxError::WardenGone),
             Ok(count) => buffer = buffer.get_mut(count..).unwrap_or_default(),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) => return Err(lost(error)),
