@@ -1,6 +1,8 @@
 //! How the tree is put together: each singleton, what it is given, and the handles that point at its present incarnation.
 
-use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, ModelMsg, Pointer, StoreMsg, SupervisorMsg, ToolMsg};
+use agentd_actor_kit::{
+    Clock, FeedMsg, GateMsg, Handle, ModelMsg, Pointer, StoreMsg, SupervisorMsg, ToolMsg,
+};
 use agentd_loop_supervisor::{Bounds, LoopSupervisor, SupervisorArgs};
 use agentd_model_client::{ClientArgs, ModelClient};
 use agentd_permission_gate::{GateArgs, PermissionGate};
@@ -86,7 +88,11 @@ impl Children {
         Self {
             feed: Pointer::new("the feed"),
             store: Pointer::new("the session store"),
-            models: models.providers().into_keys().map(|name| (name, Pointer::new("the model client"))).collect(),
+            models: models
+                .providers()
+                .into_keys()
+                .map(|name| (name, Pointer::new("the model client")))
+                .collect(),
             tools: Pointer::new("the tool executor"),
             gate: Pointer::new("the permission gate"),
             supervisor: Pointer::new("the loop supervisor"),
@@ -98,7 +104,11 @@ impl Children {
         Handles {
             feed: self.feed.handle(),
             store: self.store.handle(),
-            models: self.models.iter().map(|(name, pointer)| (name.clone(), pointer.handle())).collect(),
+            models: self
+                .models
+                .iter()
+                .map(|(name, pointer)| (name.clone(), pointer.handle()))
+                .collect(),
             gate: self.gate.handle(),
             supervisor: self.supervisor.handle(),
         }
@@ -126,8 +136,14 @@ impl Children {
                     viewer_bytes: usize::try_from(settings.limits.attach_ring_bytes).unwrap_or(usize::MAX),
                     ..FeedLimits::default()
                 };
-                let feed = FeedArgs { committed: args.backend.committed(), limits };
-                Ok(point(&self.feed, Actor::spawn_linked(None, Feed, feed, root).await?.0))
+                let feed = FeedArgs {
+                    committed: args.backend.committed(),
+                    limits,
+                };
+                Ok(point(
+                    &self.feed,
+                    Actor::spawn_linked(None, Feed, feed, root).await?.0,
+                ))
             }
             Child::SessionStore => {
                 let store = StoreArgs {
@@ -136,16 +152,26 @@ impl Children {
                     limits: StoreLimits::default(),
                     on_fatal: args.on_fatal.clone(),
                 };
-                Ok(point(&self.store, Actor::spawn_linked(None, SessionStore, store, root).await?.0))
+                Ok(point(
+                    &self.store,
+                    Actor::spawn_linked(None, SessionStore, store, root).await?.0,
+                ))
             }
             Child::ModelClient(provider) => {
                 let permits = args.models.providers().get(provider).copied().unwrap_or(1);
-                let client = ClientArgs { provider: provider.clone(), permits, clock: args.clock };
+                let client = ClientArgs {
+                    provider: provider.clone(),
+                    permits,
+                    clock: args.clock,
+                };
                 let actor = ModelClient::start(client, root).await?;
                 let pointer = self.models.get(provider).ok_or("no such provider")?;
                 Ok(point(pointer, actor))
             }
-            Child::ToolExecutor => Ok(point(&self.tools, ToolExecutor::start(args.executor.clone(), root).await?)),
+            Child::ToolExecutor => Ok(point(
+                &self.tools,
+                ToolExecutor::start(args.executor.clone(), root).await?,
+            )),
             Child::PermissionGate => {
                 let gate = GateArgs {
                     rules: settings.permission.clone(),
@@ -156,8 +182,14 @@ impl Children {
                 Ok(point(&self.gate, PermissionGate::start(gate, root).await?))
             }
             Child::LoopSupervisor => {
-                let supervisor = SupervisorArgs { services: Arc::new(self.services(args)), bounds: bounds(settings) };
-                Ok(point(&self.supervisor, LoopSupervisor::start(supervisor, root).await?))
+                let supervisor = SupervisorArgs {
+                    services: Arc::new(self.services(args)),
+                    bounds: bounds(settings),
+                };
+                Ok(point(
+                    &self.supervisor,
+                    LoopSupervisor::start(supervisor, root).await?,
+                ))
             }
         }
     }
@@ -171,11 +203,17 @@ impl Children {
             gate: handles.gate,
             tools: self.tools.handle(),
             models: agentd_session_loop::Models::new(args.models.clone(), handles.models),
-            workers: Box::new(KidSpawner { http: args.http.clone(), store: self.store.handle() }),
+            workers: Box::new(KidSpawner {
+                http: args.http.clone(),
+                store: self.store.handle(),
+            }),
             registry: args.tools.clone(),
             config: Arc::new(core_config(&args.settings)),
             sandbox: agentd_protocol::SandboxLevel::None,
-            timing: Timing { idle: args.settings.node.idle_passivate, ..Timing::default() },
+            timing: Timing {
+                idle: args.settings.node.idle_passivate,
+                ..Timing::default()
+            },
         }
     }
 

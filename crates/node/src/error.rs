@@ -51,14 +51,20 @@ pub enum NodeError {
 impl NodeError {
     /// An error of a path.
     pub(crate) fn path(path: &Path, source: io::Error) -> Self {
-        Self::Path { path: path.to_path_buf(), source }
+        Self::Path {
+            path: path.to_path_buf(),
+            source,
+        }
     }
 
     /// An error of the control socket.
     pub(crate) fn socket(path: &Path, error: &agentd_control::ControlError) -> Self {
         match error {
             agentd_control::ControlError::InUse { .. } => Self::SocketInUse(path.to_path_buf()),
-            other => Self::Socket { path: path.to_path_buf(), why: other.to_string() },
+            other => Self::Socket {
+                path: path.to_path_buf(),
+                why: other.to_string(),
+            },
         }
     }
 

@@ -16,6 +16,7 @@ mod rotated;
 mod scribe;
 mod start;
 mod trace_lines;
+mod upkeep;
 mod view;
 
 pub use error::NodeError;

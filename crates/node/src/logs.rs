@@ -31,14 +31,22 @@ impl<W: Write> Write for Redacting<W> {
 ///
 /// # Errors
 /// The log file cannot be opened, or the filter is not one.
-pub fn start_logging(paths: &Paths, config: &LogConfig, filter: Option<&str>, verbose: u8) -> Result<(), NodeError> {
+pub fn start_logging(
+    paths: &Paths,
+    config: &LogConfig,
+    filter: Option<&str>,
+    verbose: u8,
+) -> Result<(), NodeError> {
     let path = paths.logs().join("agentd.log");
     let file = Rotated::open(&path, config.max_bytes, config.files).map_err(|e| NodeError::path(&path, e))?;
     let level = filter.unwrap_or(&config.level);
     // ractor's own spans cost memory and say nothing that ours do not.
     let parse = |level: &str| {
-        EnvFilter::try_new(format!("{level},ractor=warn,hyper=warn,reqwest=warn"))
-            .map_err(|e| NodeError::Unsupported(format!("log filter {level:?}: {e}; for example info,agentd_store=debug")))
+        EnvFilter::try_new(format!("{level},ractor=warn,hyper=warn,reqwest=warn")).map_err(|e| {
+            NodeError::Unsupported(format!(
+                "log filter {level:?}: {e}; for example info,agentd_store=debug"
+            ))
+        })
     };
     let console_level = match (filter, verbose) {
         (Some(filter), _) => filter,
@@ -59,7 +67,10 @@ pub fn start_logging(paths: &Paths, config: &LogConfig, filter: Option<&str>, ve
         .with_writer(|| Redacting(io::stderr()))
         .with_filter(parse(console_level)?);
     // A second call in one process (tests) keeps the first subscriber.
-    let _ = tracing_subscriber::registry().with(to_file).with(to_console).try_init();
+    let _ = tracing_subscriber::registry()
+        .with(to_file)
+        .with(to_console)
+        .try_init();
     std::panic::set_hook(Box::new(|panic| tracing::error!("{panic}")));
     Ok(())
 }

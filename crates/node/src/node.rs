@@ -11,7 +11,7 @@ use agentd_actor_kit::{Clock, SupervisorMsg};
 use agentd_api::{Api, NodeFacts, Parts, StopRequest};
 use agentd_session_store::OnFatal;
 use agentd_settings::{Loaded, Settings};
-use agentd_store::Backend;
+use agentd_store::{Backend, Mirror};
 use agentd_tools::Registry as Tools;
 use ractor::{Actor, ActorRef};
 use std::collections::BTreeMap;
@@ -65,6 +65,7 @@ pub struct Node {
     stop_requests: mpsc::Receiver<StopRequest>,
     stop_serving: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
+    mirror: Option<Mirror>,
 }
 
 impl Node {
@@ -77,7 +78,9 @@ impl Node {
         let sandbox = agentd_sandbox::check(settings.sandbox.require)
             .map_err(|e| NodeError::Unsupported(format!("sandbox.require: {e}")))?;
         tracing::info!(?sandbox, data = %args.paths.data_dir.display(), "agentd starts");
-        let listener = agentd_control::bind(&args.paths.socket).await.map_err(|e| NodeError::socket(&args.paths.socket, &e))?;
+        let listener = agentd_control::bind(&args.paths.socket)
+            .await
+            .map_err(|e| NodeError::socket(&args.paths.socket, &e))?;
         let backend = crate::start::open_store(&settings, &args.paths).await?;
         let models = crate::start::models(&settings, &args.environment, args.demo).await?;
         let model_note = format!("{} ({})", models.default_model(), models.default_reason());
@@ -99,10 +102,18 @@ impl Node {
             clock,
         });
         let tools = child_args.tools.clone();
-        let root_args = RootArgs { child_args, children, health: health_tx, clock };
+        let root_args = RootArgs {
+            child_args,
+            children,
+            health: health_tx,
+            clock,
+        };
         let (root, _) = Actor::spawn(None, Root, root_args)
             .await
-            .map_err(|e| NodeError::Actor { actor: "the root", why: e.to_string() })?;
+            .map_err(|e| NodeError::Actor {
+                actor: "the root",
+                why: e.to_string(),
+            })?;
         let (stop_tx, stop_requests) = mpsc::channel(4);
         let parts = Parts {
             supervisor: handles.supervisor.clone(),
@@ -110,7 +121,11 @@ impl Node {
             feed: handles.feed.clone(),
             gate: handles.gate.clone(),
             backend: Arc::clone(&backend),
-            view: Arc::new(View { models, clients: handles.models.clone(), health: health.clone() }),
+            view: Arc::new(View {
+                models,
+                clients: handles.models.clone(),
+                health: health.clone(),
+            }),
             registry: tools,
             settings: Arc::clone(&settings),
             clock,
@@ -118,9 +133,12 @@ impl Node {
             stop: stop_tx,
         };
         let (stop_serving, serving) = watch::channel(false);
+        let committed = *backend.committed().borrow();
         let api = Arc::new(Api::new(parts));
         let mut tasks = vec![tokio::spawn(agentd_control::serve(listener, api, serving))];
-        tasks.extend(scribe(&settings, &args.paths, &handles)?);
+        tasks.extend(scribe(&settings, &args.paths, &handles, committed)?);
+        tasks.push(tokio::spawn(crate::upkeep::upkeep(Arc::clone(&backend), clock)));
+        let mirror = crate::start::mirror(&settings, &args.paths, &backend)?;
         let default_socket = args.paths.is_default();
         Ok(Self {
             settings,
@@ -134,6 +152,7 @@ impl Node {
             stop_requests,
             stop_serving,
             tasks,
+            mirror,
         })
     }
 
@@ -163,7 +182,8 @@ impl Node {
 
     /// Runs until somebody ends it: the first SIGTERM or SIGINT, or a client's word, drains; the second stops at once.
     pub async fn until_ended(mut self) -> Ended {
-        let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt())) else {
+        let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+        else {
             return Ended::Failed("signals cannot be received".to_owned());
         };
         let mut fatal = self.health.clone();
@@ -191,11 +211,20 @@ impl Node {
         let within = self.settings.node.drain_timeout;
         tracing::info!(?within, "draining: no new turns; what runs may end");
         let deadline_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
-        let drained =
-            self.handles.supervisor.call(within + DRAIN_GRACE, |done| SupervisorMsg::Drain { deadline_ms, done }).await;
+        let drained = self
+            .handles
+            .supervisor
+            .call(within + DRAIN_GRACE, |done| SupervisorMsg::Drain {
+                deadline_ms,
+                done,
+            })
+            .await;
         match drained {
             Ok(0) => tracing::info!("drained"),
-            Ok(running) => tracing::warn!(running, "sessions were still running; they go on after the next start"),
+            Ok(running) => tracing::warn!(
+                running,
+                "sessions were still running; they go on after the next start"
+            ),
             Err(error) => tracing::warn!(%error, "the drain did not end"),
         }
     }
@@ -205,13 +234,18 @@ impl Node {
         if self.root.stop_and_wait(None, Some(STOP)).await.is_err() {
             tracing::warn!("the actor tree did not stop in time");
         }
+        for task in self.tasks {
+            task.abort();
+        }
+        if let Some(mirror) = self.mirror
+            && tokio::task::spawn_blocking(move || drop(mirror)).await.is_err()
+        {
+            tracing::warn!("the mirror did not end well; the next start brings its files up to date");
+        }
         match tokio::time::timeout(CLOSE, self.backend.close()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(%error, "the store did not close well"),
             Err(_) => tracing::error!("the store did not close in time"),
-        }
-        for task in self.tasks {
-            task.abort();
         }
     }
 }
@@ -229,16 +263,33 @@ fn facts(settings: &Settings, paths: &Paths, model: &str, clock: Clock) -> NodeF
     }
 }
 
-fn scribe(settings: &Settings, paths: &Paths, handles: &Handles) -> Result<Option<JoinHandle<()>>, NodeError> {
+fn scribe(
+    settings: &Settings,
+    paths: &Paths,
+    handles: &Handles,
+    committed: u64,
+) -> Result<Option<JoinHandle<()>>, NodeError> {
     let open = |wanted: bool, name: &str| {
         let path = paths.logs().join(name);
-        let file = wanted.then(|| Rotated::open(&path, settings.log.max_bytes, settings.log.files)).transpose();
+        let file = wanted
+            .then(|| Rotated::open(&path, settings.log.max_bytes, settings.log.files))
+            .transpose();
         file.map_err(|e| NodeError::path(&path, e))
     };
-    let (trace, audit) = (open(settings.log.trace, "trace.jsonl")?, open(settings.log.audit, "audit.jsonl")?);
+    let (trace, audit) = (
+        open(settings.log.trace, "trace.jsonl")?,
+        open(settings.log.audit, "audit.jsonl")?,
+    );
     if trace.is_none() && audit.is_none() {
         return Ok(None);
     }
-    let scribe = Scribe::new(trace, audit, handles.feed.clone(), handles.store.clone());
+    let after = crate::scribe::last_cursor(&paths.logs().join("audit.jsonl")).unwrap_or(committed);
+    let scribe = Scribe::new(
+        trace,
+        audit,
+        handles.feed.clone(),
+        handles.store.clone(),
+        Some(after),
+    );
     Ok(Some(tokio::spawn(scribe.run())))
 }

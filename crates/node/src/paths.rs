@@ -54,7 +54,11 @@ impl Paths {
             (None, Some(runtime)) if !own_dir => runtime.join("agentd/agentd.sock"),
             (None, _) => data_dir.join("agentd.sock"),
         };
-        Ok(Self { data_dir, socket, default_socket })
+        Ok(Self {
+            data_dir,
+            socket,
+            default_socket,
+        })
     }
 
     /// Whether clients find the socket without being told.
@@ -70,7 +74,13 @@ impl Paths {
     pub fn create(&self) -> Result<(), NodeError> {
         private_dir(&self.data_dir)?;
         private_dir(&self.logs())?;
-        self.socket.parent().map_or(Ok(()), |dir| if dir == self.data_dir { Ok(()) } else { socket_dir(dir) })
+        self.socket.parent().map_or(Ok(()), |dir| {
+            if dir == self.data_dir {
+                Ok(())
+            } else {
+                socket_dir(dir)
+            }
+        })
     }
 
     /// The directory of the log files.
@@ -81,7 +91,11 @@ impl Paths {
 }
 
 fn private_dir(dir: &Path) -> Result<(), NodeError> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|e| NodeError::path(dir, e))?;
+    fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|e| NodeError::path(dir, e))?;
     fs::set_permissions(dir, fs::Permissions::from_mode(0o700)).map_err(|e| NodeError::path(dir, e))
 }
 
@@ -95,7 +109,11 @@ mod tests {
     use super::*;
 
     fn surroundings(runtime: Option<&str>) -> Surroundings {
-        Surroundings { home: Some("/home/ana".into()), data_home: None, runtime_dir: runtime.map(Into::into) }
+        Surroundings {
+            home: Some("/home/ana".into()),
+            data_home: None,
+            runtime_dir: runtime.map(Into::into),
+        }
     }
 
     #[test]
@@ -108,8 +126,16 @@ mod tests {
     #[test]
     fn without_a_runtime_directory_or_with_an_own_data_directory_it_is_in_the_data_directory() {
         let paths = Paths::choose(&surroundings(None), None, None).unwrap();
-        assert_eq!(paths.socket, Path::new("/home/ana/.local/share/agentd/agentd.sock"));
-        let paths = Paths::choose(&surroundings(Some("/run/user/7")), Some(Path::new("/srv/a")), None).unwrap();
+        assert_eq!(
+            paths.socket,
+            Path::new("/home/ana/.local/share/agentd/agentd.sock")
+        );
+        let paths = Paths::choose(
+            &surroundings(Some("/run/user/7")),
+            Some(Path::new("/srv/a")),
+            None,
+        )
+        .unwrap();
         assert_eq!(paths.socket, Path::new("/srv/a/agentd.sock"));
     }
 

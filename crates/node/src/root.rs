@@ -4,7 +4,7 @@
 //! supervisor after it, because loops that wait for an answer of the old store must fold anew. Three restarts of one
 //! child within a minute are a meltdown: the process ends with 70 and whoever watches it starts it again.
 
-use crate::children::{Child, Children, ChildArgs};
+use crate::children::{Child, ChildArgs, Children};
 use agentd_actor_kit::{Clock, Down, RestartWindow};
 use agentd_protocol::Timestamp;
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -66,7 +66,11 @@ impl State {
     }
 
     async fn start(&mut self, child: Child, me: &ActorRef<RootMsg>) -> Result<(), ActorProcessingErr> {
-        let id = self.args.children.start(&child, &self.args.child_args, me.get_cell()).await?;
+        let id = self
+            .args
+            .children
+            .start(&child, &self.args.child_args, me.get_cell())
+            .await?;
         self.running.insert(id, child);
         Ok(())
     }
@@ -74,7 +78,10 @@ impl State {
     /// Starts what went down again, and what depends on it.
     async fn restart(&mut self, child: Child, me: &ActorRef<RootMsg>) {
         let now: Timestamp = self.args.clock.now();
-        let window = self.windows.entry(child.clone()).or_insert_with(|| RestartWindow::new(RESTARTS, WINDOW_MS));
+        let window = self
+            .windows
+            .entry(child.clone())
+            .or_insert_with(|| RestartWindow::new(RESTARTS, WINDOW_MS));
         if !window.allow(now) {
             self.fatal(format!("{child} failed {RESTARTS} times within a minute"));
             return;
@@ -105,14 +112,23 @@ impl Actor for Root {
     type Arguments = RootArgs;
 
     async fn pre_start(&self, me: ActorRef<RootMsg>, args: RootArgs) -> Result<State, ActorProcessingErr> {
-        let mut state = State { args, running: BTreeMap::new(), windows: BTreeMap::new() };
+        let mut state = State {
+            args,
+            running: BTreeMap::new(),
+            windows: BTreeMap::new(),
+        };
         for child in state.args.children.in_order() {
             state.start(child, &me).await?;
         }
         Ok(state)
     }
 
-    async fn handle(&self, me: ActorRef<RootMsg>, msg: RootMsg, state: &mut State) -> Result<(), ActorProcessingErr> {
+    async fn handle(
+        &self,
+        me: ActorRef<RootMsg>,
+        msg: RootMsg,
+        state: &mut State,
+    ) -> Result<(), ActorProcessingErr> {
         let RootMsg::Down { who, why } = msg;
         // A child that we stopped ourselves is not in the table any more.
         if let Some(child) = state.running.remove(&who) {
@@ -135,7 +151,10 @@ impl Actor for Root {
             }
             SupervisionEvent::ActorStarted(_) | SupervisionEvent::ProcessGroupChanged(_) => return Ok(()),
         };
-        let _ = me.cast(RootMsg::Down { who: cell.get_id(), why });
+        let _ = me.cast(RootMsg::Down {
+            who: cell.get_id(),
+            why,
+        });
         Ok(())
     }
 

@@ -24,7 +24,13 @@ impl Rotated {
     pub(crate) fn open(path: &Path, max_bytes: u64, files: u32) -> io::Result<Self> {
         let file = append_to(path)?;
         let size = file.metadata()?.len();
-        Ok(Self { path: path.to_path_buf(), max_bytes, files: files.max(1), file, size })
+        Ok(Self {
+            path: path.to_path_buf(),
+            max_bytes,
+            files: files.max(1),
+            file,
+            size,
+        })
     }
 
     fn numbered(&self, n: u32) -> PathBuf {
@@ -66,7 +72,11 @@ impl Write for Rotated {
 }
 
 fn append_to(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).mode(0o600).open(path)
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path)
 }
 
 #[cfg(test)]
@@ -82,8 +92,14 @@ mod tests {
             log.write_all(line.as_bytes()).unwrap();
         }
         assert_eq!(fs::read_to_string(&path).unwrap(), "four 56789");
-        assert_eq!(fs::read_to_string(dir.path().join("a.log.1")).unwrap(), "three 6789");
-        assert_eq!(fs::read_to_string(dir.path().join("a.log.2")).unwrap(), "two 456789");
+        assert_eq!(
+            fs::read_to_string(dir.path().join("a.log.1")).unwrap(),
+            "three 6789"
+        );
+        assert_eq!(
+            fs::read_to_string(dir.path().join("a.log.2")).unwrap(),
+            "two 456789"
+        );
         assert!(!dir.path().join("a.log.3").exists());
     }
 

@@ -8,7 +8,9 @@ use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg, Viewer};
 use agentd_protocol::{Event, EventBody, SessionId};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::Path;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -20,6 +22,8 @@ const MAX_STEPS: usize = 10_000;
 const PAGE: u32 = 512;
 /// How long a catch-up page or a (re)subscription may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Bytes at the end of an audit file that are searched for its last line.
+const TAIL: u64 = 1 << 20;
 /// The scribe's number among viewers.
 const VIEWER: u64 = u64::MAX;
 
@@ -40,16 +44,33 @@ impl Scribe {
         audit: Option<Rotated>,
         feed: Handle<FeedMsg>,
         store: Handle<StoreMsg>,
+        after: Option<u64>,
     ) -> Self {
-        Self { trace, audit, feed, store, steps: BTreeMap::new(), cursor: None }
+        Self {
+            trace,
+            audit,
+            feed,
+            store,
+            steps: BTreeMap::new(),
+            cursor: after,
+        }
     }
 
-    /// Runs until dropped. A feed that restarts is followed again; nothing in between is missed.
+    /// Runs until dropped. It goes on after the last event that the audit file has, so a crash leaves no hole. A feed that restarts is followed again; nothing in between is missed.
     pub(crate) async fn run(mut self) {
         loop {
             let (queue, mut frames) = mpsc::channel(QUEUE);
-            let viewer = Viewer { id: VIEWER, queue, deltas: false, decides: false };
-            match self.feed.call(PATIENCE, |done| FeedMsg::Watch { viewer, done }).await {
+            let viewer = Viewer {
+                id: VIEWER,
+                queue,
+                deltas: false,
+                decides: false,
+            };
+            match self
+                .feed
+                .call(PATIENCE, |done| FeedMsg::Watch { viewer, done })
+                .await
+            {
                 Ok(cursor) => {
                     self.cursor.get_or_insert(cursor);
                     self.catch_up().await;
@@ -69,7 +90,7 @@ impl Scribe {
             match frame {
                 FeedFrame::Event { cursor, event, .. } => {
                     if self.cursor.is_none_or(|seen| cursor > seen) {
-                        self.write(&event.body);
+                        self.write(cursor, &event.body);
                         self.cursor = Some(cursor);
                     }
                 }
@@ -82,11 +103,20 @@ impl Scribe {
     async fn catch_up(&mut self) {
         loop {
             let after = self.cursor;
-            let read = self.store.call(PATIENCE, |done| StoreMsg::Read(Read::Watch { after, limit: PAGE, done })).await;
+            let read = self
+                .store
+                .call(PATIENCE, |done| {
+                    StoreMsg::Read(Read::Watch {
+                        after,
+                        limit: PAGE,
+                        done,
+                    })
+                })
+                .await;
             let Ok(Ok(page)) = read else { return };
             let full = page.events.len() >= PAGE as usize;
             for event in &page.events {
-                self.write(&event.body);
+                self.write(event.cursor, &event.body);
             }
             self.cursor = Some(page.cursor);
             if !full {
@@ -95,8 +125,10 @@ impl Scribe {
         }
     }
 
-    fn write(&mut self, stored: &[u8]) {
-        let Ok(event) = serde_json::from_slice::<Event>(stored) else { return };
+    fn write(&mut self, cursor: u64, stored: &[u8]) {
+        let Ok(event) = serde_json::from_slice::<Event>(stored) else {
+            return;
+        };
         let step = self.step(&event);
         if let Some(file) = &mut self.trace {
             for line in trace_lines::trace(&event, step) {
@@ -104,7 +136,7 @@ impl Scribe {
             }
         }
         if let Some(file) = &mut self.audit
-            && let Some(line) = trace_lines::audit(&event)
+            && let Some(line) = trace_lines::audit(cursor, &event)
         {
             write_line(file, &line);
         }
@@ -131,6 +163,22 @@ impl Scribe {
             }
         }
     }
+}
+
+/// The cursor of the last whole line of an audit file.
+pub(crate) fn last_cursor(path: &Path) -> Option<u64> {
+    let mut file = File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).ok()?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail).ok()?;
+    let cursor = |line: &[u8]| {
+        serde_json::from_slice::<Value>(line)
+            .ok()?
+            .get("cursor")?
+            .as_u64()
+    };
+    tail.split(|byte| *byte == b'\n').rev().find_map(cursor)
 }
 
 fn write_line(file: &mut Rotated, line: &Value) {

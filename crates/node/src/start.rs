@@ -5,7 +5,7 @@ use crate::paths::Paths;
 use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
 use agentd_sandbox::Environment;
 use agentd_settings::Settings;
-use agentd_store::{Backend, Options};
+use agentd_store::{Backend, Mirror, Options};
 use agentd_tool_executor::ExecutorArgs;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,6 +19,22 @@ pub(crate) async fn open_store(settings: &Settings, paths: &Paths) -> Result<Arc
     let backend = agentd_store::open(&settings.store.url, &paths.data_dir, Options::default())?;
     backend.register_node(&node_name(settings), REGISTRATION).await?;
     Ok(backend)
+}
+
+/// The mirror of the log into JSONL files, if one is configured.
+pub(crate) fn mirror(
+    settings: &Settings,
+    paths: &Paths,
+    backend: &Arc<dyn Backend>,
+) -> Result<Option<Mirror>, NodeError> {
+    let dir = &settings.store.jsonl_dir;
+    if dir.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(Mirror::start(
+        Arc::clone(backend),
+        &paths.data_dir.join(dir),
+    )?))
 }
 
 /// The models that this node may use. Secrets are made known to the redaction of logs.
@@ -41,7 +57,8 @@ pub(crate) async fn models(
 
 /// The HTTP client of all model calls.
 pub(crate) fn http(settings: &Settings) -> Result<reqwest::Client, NodeError> {
-    http_client(Duration::from_millis(settings.retry.connect_ms)).map_err(|e| NodeError::Unsupported(e.to_string()))
+    http_client(Duration::from_millis(settings.retry.connect_ms))
+        .map_err(|e| NodeError::Unsupported(e.to_string()))
 }
 
 /// What running tools need.
@@ -53,10 +70,14 @@ pub(crate) fn executor(
     let spill_dir = paths.data_dir.join("spill");
     // A daemon that was killed leaves half-made spill files; their results are lost with it.
     match std::fs::remove_dir_all(&spill_dir) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(NodeError::path(&spill_dir, error)),
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(NodeError::path(&spill_dir, error));
+        }
         _ => {}
     }
-    let variables = environment.iter().map(|(name, value)| (name.into(), value.into()));
+    let variables = environment
+        .iter()
+        .map(|(name, value)| (name.into(), value.into()));
     Ok(ExecutorArgs {
         // Not the path of the program: an upgrade may replace that while we run.
         exe: "/proc/self/exe".into(),

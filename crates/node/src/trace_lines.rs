@@ -1,6 +1,8 @@
 //! What the side files say of an event: pure, one event in, lines out.
 
-use agentd_protocol::{ApprovalKind, Block, Event, EventBody, ModelFinished, ToolFinished, TurnFinished, VerdictKind};
+use agentd_protocol::{
+    ApprovalKind, Block, Event, EventBody, ModelFinished, ToolFinished, TurnFinished, VerdictKind,
+};
 use serde_json::{Value, json};
 
 /// Characters of a message that a trace shows.
@@ -11,12 +13,13 @@ const ANSWER_PREVIEW: usize = 500;
 /// The records of `trace.jsonl` for an event: `{at, trace_id, session, step, event, data}` with the event names of a
 /// ReAct loop (user_message, llm_request, llm_response, tool_call_parsed, …).
 pub(crate) fn trace(event: &Event, step: Option<u32>) -> Vec<Value> {
-    let record = |name: &str, data: Value| {
-        json!({"at": event.at, "trace_id": event.turn, "session": event.session, "step": step, "event": name, "data": data})
-    };
+    let record = |name: &str, data: Value| json!({"at": event.at, "trace_id": event.turn, "session": event.session, "step": step, "event": name, "data": data});
     match &event.body {
         EventBody::InputAccepted(input) => {
-            vec![record("user_message", json!({"input": input.input, "text": preview(&text(&input.content), MESSAGE_PREVIEW)}))]
+            vec![record(
+                "user_message",
+                json!({"input": input.input, "text": preview(&text(&input.content), MESSAGE_PREVIEW)}),
+            )]
         }
         EventBody::ModelStarted(call) => vec![record(
             "llm_request",
@@ -38,13 +41,22 @@ pub(crate) fn trace(event: &Event, step: Option<u32>) -> Vec<Value> {
             json!({"tool_call": given.tool_call, "rule": given.verdict.rule, "reason": given.verdict.reason}),
         )],
         EventBody::ApprovalAsked(ask) if ask.kind == ApprovalKind::Tool => {
-            vec![record("confirm_exec", json!({"approval": ask.approval, "tool_call": ask.tool_call, "title": ask.title}))]
+            vec![record(
+                "confirm_exec",
+                json!({"approval": ask.approval, "tool_call": ask.tool_call, "title": ask.title}),
+            )]
         }
         EventBody::ToolFinished(done) => vec![
             record("tool_result", finished(done)),
-            record("tool_result_fed_back", json!({"tool_call": done.tool_call, "bytes": done.outcome.llm_text.len()})),
+            record(
+                "tool_result_fed_back",
+                json!({"tool_call": done.tool_call, "bytes": done.outcome.llm_text.len()}),
+            ),
         ],
-        EventBody::TurnFinished(turn) => ended(turn).into_iter().map(|(name, data)| record(name, data)).collect(),
+        EventBody::TurnFinished(turn) => ended(turn)
+            .into_iter()
+            .map(|(name, data)| record(name, data))
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -55,7 +67,9 @@ fn answered(answer: &ModelFinished) -> Value {
         .content
         .iter()
         .filter_map(|block| match block {
-            Block::ToolUse { name, input, .. } => Some(json!({"name": name, "input": preview(&input.to_string(), MESSAGE_PREVIEW)})),
+            Block::ToolUse { name, input, .. } => {
+                Some(json!({"name": name, "input": preview(&input.to_string(), MESSAGE_PREVIEW)}))
+            }
             _ => None,
         })
         .collect();
@@ -79,34 +93,50 @@ fn ended(turn: &TurnFinished) -> Vec<(&'static str, Value)> {
 }
 
 /// The record of `audit.jsonl` for an event that security asks about: who, what, why, when, trace id.
-pub(crate) fn audit(event: &Event) -> Option<Value> {
+pub(crate) fn audit(cursor: u64, event: &Event) -> Option<Value> {
     let (what, why) = match &event.body {
-        EventBody::SessionCreated(s) => (json!({"title": s.title, "workdir": s.workdir, "model": s.model, "mode": s.mode}), Value::Null),
+        EventBody::SessionCreated(s) => (
+            json!({"title": s.title, "workdir": s.workdir, "model": s.model, "mode": s.mode}),
+            Value::Null,
+        ),
         EventBody::SessionUpdated(change) => (json!(change), Value::Null),
         EventBody::SessionClosed(closed) => (Value::Null, json!(closed.reason)),
         EventBody::SessionPaused(paused) => (Value::Null, json!(paused.reason)),
         EventBody::SessionResumed(resumed) => (Value::Null, json!(resumed.reason)),
-        EventBody::InputAccepted(input) => (json!({"input": input.input, "delivery": input.delivery}), Value::Null),
+        EventBody::InputAccepted(input) => (
+            json!({"input": input.input, "delivery": input.delivery}),
+            Value::Null,
+        ),
         EventBody::VerdictGiven(given) => (
             json!({"tool_call": given.tool_call, "verdict": given.verdict.kind}),
             json!({"rule": given.verdict.rule, "reason": given.verdict.reason}),
         ),
         EventBody::ApprovalAsked(ask) => (json!({"approval": ask.approval, "title": ask.title}), Value::Null),
-        EventBody::ApprovalDecided(d) => {
-            (json!({"approval": d.approval, "decision": d.decision, "scope": d.scope}), json!(d.message))
-        }
-        EventBody::ToolStarted(tool) => {
-            (json!({"tool_call": tool.tool_call, "title": tool.title, "effect": tool.effect, "sandbox": tool.sandbox}), Value::Null)
-        }
-        EventBody::ToolFinished(done) => (json!({"tool_call": done.tool_call, "status": done.outcome.status}), Value::Null),
-        EventBody::TurnFinished(turn) => (json!({"steps": turn.steps, "tool_calls": turn.tool_calls}), json!(turn.reason)),
+        EventBody::ApprovalDecided(d) => (
+            json!({"approval": d.approval, "decision": d.decision, "scope": d.scope}),
+            json!(d.message),
+        ),
+        EventBody::ToolStarted(tool) => (
+            json!({"tool_call": tool.tool_call, "title": tool.title, "effect": tool.effect, "sandbox": tool.sandbox}),
+            Value::Null,
+        ),
+        EventBody::ToolFinished(done) => (
+            json!({"tool_call": done.tool_call, "status": done.outcome.status}),
+            Value::Null,
+        ),
+        EventBody::TurnFinished(turn) => (
+            json!({"steps": turn.steps, "tool_calls": turn.tool_calls}),
+            json!(turn.reason),
+        ),
         EventBody::RuleAdded(rule) => (json!({"rule": rule.rule}), json!({"approval": rule.approval})),
         EventBody::RuleRemoved(rule) => (json!({"rule": rule.rule}), Value::Null),
         EventBody::SessionRecovered(recovered) => (json!(recovered.closed), Value::Null),
         _ => return None,
     };
-    Some(json!({"at": event.at, "who": event.by, "session": event.session, "seq": event.seq, "event": event.body.kind(),
-        "what": what, "why": why, "trace_id": event.turn}))
+    Some(
+        json!({"at": event.at, "who": event.by, "session": event.session, "seq": event.seq, "event": event.body.kind(),
+        "what": what, "why": why, "trace_id": event.turn, "cursor": cursor}),
+    )
 }
 
 fn text(content: &[Block]) -> String {
@@ -121,5 +151,72 @@ fn preview(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::{
+        EVENT_VERSION, Principal, SessionId, SessionPaused, Stamp, Timestamp, Verdict, VerdictGiven,
+    };
+
+    fn event(body: EventBody) -> Event {
+        let at = Timestamp(1_763_629_200_123);
+        Event {
+            v: EVENT_VERSION,
+            session: SessionId::NIL,
+            seq: 3,
+            at,
+            by: Principal::user("ana"),
+            turn: None,
+            body,
+        }
+    }
+
+    #[test]
+    fn an_audit_line_says_who_what_why_and_when() {
+        let line = audit(
+            7,
+            &event(
+                SessionPaused {
+                    reason: "lunch".into(),
+                }
+                .into(),
+            ),
+        )
+        .unwrap();
+        let wanted = json!({"at": "2025-11-20T09:00:00.123Z", "who": "user:ana", "session": SessionId::NIL, "seq": 3,
+            "event": "session.paused", "what": null, "why": "lunch", "trace_id": null, "cursor": 7});
+        assert_eq!(line, wanted);
+    }
+
+    #[test]
+    fn a_denial_is_traced_and_an_allowance_is_not() {
+        let mut stamp = Stamp::new(Timestamp(1), 1);
+        let given = |kind| {
+            let verdict = Verdict {
+                kind,
+                rule: "Bash(sudo:*)".into(),
+                reason: "no".into(),
+            };
+            event(
+                VerdictGiven {
+                    tool_call: stamp.tool_call(),
+                    verdict,
+                }
+                .into(),
+            )
+        };
+        let [denied, allowed] = [VerdictKind::Deny, VerdictKind::Allow].map(given);
+        assert_eq!(trace(&denied, Some(2))[0]["event"], "policy_deny_cmd");
+        assert_eq!(trace(&denied, Some(2))[0]["step"], 2);
+        assert_eq!(trace(&allowed, Some(2)), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn a_preview_is_cut_on_a_character() {
+        assert_eq!(preview("日本語", 2), "日本…");
+        assert_eq!(preview("日本", 2), "日本");
     }
 }

@@ -27,7 +27,9 @@ impl NodeView for View {
         let mut rows = self.models.rows();
         for (provider, client) in &self.clients {
             // A client that does not answer shows as idle; that it is down is in the log.
-            let Ok(status) = client.call(PATIENCE, |done| ModelMsg::Status { done }).await else { continue };
+            let Ok(status) = client.call(PATIENCE, |done| ModelMsg::Status { done }).await else {
+                continue;
+            };
             for row in rows.iter_mut().filter(|row| row.provider == *provider) {
                 row.running = status.running;
                 row.waiting = status.waiting;
