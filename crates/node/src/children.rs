@@ -78,6 +78,7 @@ pub(crate) struct Handles {
     pub(crate) feed: Handle<FeedMsg>,
     pub(crate) store: Handle<StoreMsg>,
     pub(crate) models: BTreeMap<String, Handle<ModelMsg>>,
+    pub(crate) tools: Handle<ToolMsg>,
     pub(crate) gate: Handle<GateMsg>,
     pub(crate) supervisor: Handle<SupervisorMsg>,
 }
@@ -109,6 +110,7 @@ impl Children {
                 .iter()
                 .map(|(name, pointer)| (name.clone(), pointer.handle()))
                 .collect(),
+            tools: self.tools.handle(),
             gate: self.gate.handle(),
             supervisor: self.supervisor.handle(),
         }
@@ -201,7 +203,7 @@ impl Children {
             store: handles.store,
             feed: handles.feed,
             gate: handles.gate,
-            tools: self.tools.handle(),
+            tools: handles.tools,
             models: agentd_session_loop::Models::new(args.models.clone(), handles.models),
             workers: Box::new(KidSpawner {
                 http: args.http.clone(),

@@ -5,25 +5,36 @@
 //! child within a minute are a meltdown: the process ends with 70 and whoever watches it starts it again.
 
 use crate::children::{Child, ChildArgs, Children};
-use agentd_actor_kit::{Clock, Down, RestartWindow};
-use agentd_protocol::Timestamp;
+use agentd_actor_kit::{Alarm, Clock, Down, RestartWindow};
+use agentd_session_store::OnFatal;
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::watch;
 
-/// Restarts of one child that are forgiven within [`WINDOW_MS`].
-const RESTARTS: usize = 3;
+/// Failures of one child that are forgiven within [`WINDOW_MS`].
+const FORGIVEN: usize = 3;
 /// One minute.
 const WINDOW_MS: u64 = 60_000;
+/// A child that did not start is started again after this.
+const START_AGAIN: Duration = Duration::from_millis(250);
 
 /// What the root tells the process.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Health {
-    /// Restarts of singletons so far.
+    /// Restarts of singletons so far; each is counted when the new incarnation runs.
     pub restarts: u64,
     /// Why the tree cannot go on.
     pub fatal: Option<String>,
+}
+
+impl Health {
+    /// What a store calls that had to stop for good. It ends the process: a restart of its actor would not mend the disk.
+    pub(crate) fn on_fatal(health: &watch::Sender<Self>) -> OnFatal {
+        let health = health.clone();
+        OnFatal::new(move |why| health.send_modify(|health| health.fatal = Some(why)))
+    }
 }
 
 /// Messages of the root.
@@ -36,6 +47,8 @@ pub(crate) enum RootMsg {
         /// Why.
         why: Down,
     },
+    /// A child that did not start is to be started again (private timer).
+    StartAgain(Child),
 }
 
 /// The root actor.
@@ -57,6 +70,8 @@ pub(crate) struct State {
     args: RootArgs,
     running: BTreeMap<ActorId, Child>,
     windows: BTreeMap<Child, RestartWindow>,
+    /// The next tries of children that did not start.
+    tries: BTreeMap<Child, Alarm>,
 }
 
 impl State {
@@ -77,26 +92,40 @@ impl State {
 
     /// Starts what went down again, and what depends on it.
     async fn restart(&mut self, child: Child, me: &ActorRef<RootMsg>) {
-        let now: Timestamp = self.args.clock.now();
         let window = self
             .windows
             .entry(child.clone())
-            .or_insert_with(|| RestartWindow::new(RESTARTS, WINDOW_MS));
-        if !window.allow(now) {
-            self.fatal(format!("{child} failed {RESTARTS} times within a minute"));
+            .or_insert_with(|| RestartWindow::new(FORGIVEN, WINDOW_MS));
+        if !window.allow(self.args.clock.now()) {
+            self.fatal(format!("{child} failed more than {FORGIVEN} times within a minute"));
             return;
         }
-        self.args.health.send_modify(|health| health.restarts += 1);
         let mut again = vec![child.clone()];
         if child == Child::SessionStore {
             self.stop(&Child::LoopSupervisor).await;
             again.push(Child::LoopSupervisor);
         }
-        for child in again {
-            if let Err(why) = self.start(child.clone(), me).await {
-                self.fatal(format!("{child} does not start again: {why}"));
-                return;
+        for part in again {
+            if let Err(why) = self.start(part.clone(), me).await {
+                return self.start_later(part, &why, me);
             }
+        }
+        self.args.health.send_modify(|health| health.restarts += 1);
+    }
+
+    /// A child did not start. What it needs (the gate needs the store) may be down, and its own end may be the next
+    /// message: the mailbox comes first, then another try.
+    fn start_later(&mut self, child: Child, why: &ActorProcessingErr, me: &ActorRef<RootMsg>) {
+        tracing::error!(%child, %why, "a singleton does not start; tried again in a moment");
+        let again = RootMsg::StartAgain(child.clone());
+        self.tries.insert(child, Alarm::set(me, START_AGAIN, again));
+    }
+
+    /// Another try, unless the child came up with another one meanwhile.
+    async fn start_again(&mut self, child: Child, me: &ActorRef<RootMsg>) {
+        self.tries.remove(&child);
+        if !self.running.values().any(|running| *running == child) {
+            self.restart(child, me).await;
         }
     }
 
@@ -116,6 +145,7 @@ impl Actor for Root {
             args,
             running: BTreeMap::new(),
             windows: BTreeMap::new(),
+            tries: BTreeMap::new(),
         };
         for child in state.args.children.in_order() {
             state.start(child, &me).await?;
@@ -129,11 +159,15 @@ impl Actor for Root {
         msg: RootMsg,
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
-        let RootMsg::Down { who, why } = msg;
-        // A child that we stopped ourselves is not in the table any more.
-        if let Some(child) = state.running.remove(&who) {
-            tracing::error!(%child, %why, "a singleton went down and is restarted");
-            state.restart(child, &me).await;
+        match msg {
+            RootMsg::Down { who, why } => {
+                // A child that we stopped ourselves is not in the table any more.
+                if let Some(child) = state.running.remove(&who) {
+                    tracing::error!(%child, %why, "a singleton went down and is restarted");
+                    state.restart(child, &me).await;
+                }
+            }
+            RootMsg::StartAgain(child) => state.start_again(child, &me).await,
         }
         Ok(())
     }
@@ -160,6 +194,7 @@ impl Actor for Root {
 
     async fn post_stop(&self, me: ActorRef<RootMsg>, state: &mut State) -> Result<(), ActorProcessingErr> {
         state.running.clear();
+        state.tries.clear();
         // Last started, first stopped: loops before what they use, the store last.
         for child in state.args.children.in_order().into_iter().rev() {
             state.args.children.stop(&child).await;

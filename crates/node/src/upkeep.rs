@@ -6,6 +6,8 @@ use agentd_store::Backend;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Before the first round: a start has better things to do.
+const FIRST: Duration = Duration::from_secs(300);
 /// Between two rounds.
 const EVERY: Duration = Duration::from_secs(3_600);
 /// A deleted session can be looked for (by its tombstone) this long: seven days.
@@ -13,7 +15,7 @@ const KEEP_DELETED_MS: u64 = 7 * 24 * 3_600 * 1_000;
 
 /// Purges until it is dropped.
 pub(crate) async fn upkeep(backend: Arc<dyn Backend>, clock: Clock) {
-    let mut rounds = tokio::time::interval(EVERY);
+    let mut rounds = tokio::time::interval_at(tokio::time::Instant::now() + FIRST, EVERY);
     loop {
         rounds.tick().await;
         let before = Timestamp(clock.now().0.saturating_sub(KEEP_DELETED_MS));
