@@ -11,7 +11,7 @@ mod table;
 mod transcript;
 
 pub(crate) use agentd_text::{for_terminal as clean, json_for_terminal, one_line};
-pub(crate) use amount::{age, dollars, span, tokens, word};
+pub(crate) use amount::{age, count, dollars, span, tokens, word};
 pub(crate) use approval::{approval_lines, choices_line};
 pub(crate) use live::{Early, LiveText, Rest};
 pub(crate) use node_rows::{ModelRow, ToolListRow, UsageListRow};
@@ -19,7 +19,7 @@ pub(crate) use paint::Paint;
 pub(crate) use rows::{ApprovalRow, SessionDetail, SessionRow};
 pub(crate) use summary::summary;
 pub(crate) use table::table;
-pub(crate) use transcript::{Line, Tag, Transcript};
+pub(crate) use transcript::{Line, Tag, Transcript, decided_by};
 
 #[cfg(test)]
 mod tests;

@@ -34,6 +34,12 @@ pub(crate) fn tokens(count: u64) -> String {
     }
 }
 
+/// So many of something: `1 step`, `2 steps`.
+pub(crate) fn count(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {thing}{plural}")
+}
+
 /// An amount of US dollars: `$0`, `$0.0042`, `$1.25`.
 pub(crate) fn dollars(usd: f64) -> String {
     if usd == 0.0 {

@@ -1,7 +1,7 @@
 //! The JSON shapes and table rows of sessions and approvals.
 
 use crate::output::Row;
-use crate::render::{Paint, age, clean, dollars, one_line, span, tokens, word};
+use crate::render::{Paint, age, clean, count, dollars, one_line, span, tokens, word};
 use agentd_protocol::{
     ApprovalId, ApprovalKind, Budget, Choice, Labels, OpenApproval, QueuedInput, RunState, Scope, Seq,
     SessionId, Summary, Timestamp, TurnError, TurnId, Usage,
@@ -154,7 +154,10 @@ impl SessionDetail {
             "updated",
             &format!("{} ({} ago)", row.updated_at, age(row.updated_at, now)),
         );
-        put("log", &format!("{} events, {} steps", row.seq, row.steps));
+        put(
+            "log",
+            &format!("{}, {}", count(row.seq, "event"), count(row.steps, "step")),
+        );
         put("usage", &usage_line(&row.usage, row.cost_usd));
         put("budget", &budget_line(&self.budget));
         if let Some(turn) = self.turn {

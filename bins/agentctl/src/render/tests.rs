@@ -166,7 +166,19 @@ fn an_unknown_outcome_and_a_denial_are_told() {
     let mut outcome = ToolOutcome::text(ToolStatus::Interrupted, "interrupted, outcome unknown");
     outcome.outcome_unknown = true;
     let line = printed(&mut transcript, ToolFinished { tool_call, outcome });
-    assert_eq!(line, "stopped  (0ms, outcome unknown)\n");
+    assert_eq!(line, "stopped  (outcome unknown)\n");
+    let denied = ToolFinished {
+        tool_call,
+        outcome: ToolOutcome::text(ToolStatus::Denied, "no"),
+    };
+    let proposed = ToolProposed {
+        tool_call,
+        name: "Bash".into(),
+        input: json!({}),
+        index: 0,
+    };
+    printed(&mut transcript, proposed);
+    assert_eq!(printed(&mut transcript, denied), "denied   Bash\n");
     let verdict = Verdict {
         kind: VerdictKind::Deny,
         rule: "Bash(sudo:*)".into(),
@@ -217,7 +229,7 @@ fn a_turn_shows_who_said_what_and_how_it_ended() {
     };
     assert_eq!(
         printed(&mut transcript, finished),
-        "turn     model_error: 2 steps, 1 tool calls, 1.5k tokens, $0.02\n         | auth: the key is wrong\n"
+        "turn     model_error: 2 steps, 1 tool call, 1.5k tokens, $0.02\n         | auth: the key is wrong\n"
     );
     assert_eq!(
         printed(&mut transcript, EventBody::Unknown),

@@ -1,6 +1,6 @@
 //! Events as lines for people.
 
-use crate::render::amount::{dollars, span, tokens, word};
+use crate::render::amount::{count, dollars, span, tokens, word};
 use crate::render::live::text_of;
 use crate::render::paint::Paint;
 use crate::render::summary::summary;
@@ -180,16 +180,17 @@ impl Transcript {
             ToolStatus::Interrupted => (Tag::Bad, "stopped"),
             ToolStatus::Timeout => (Tag::Bad, "timeout"),
         };
-        let unknown = if outcome.outcome_unknown {
-            ", outcome unknown"
-        } else {
-            ""
-        };
-        let mut line = Line::new(
-            tag,
-            status,
-            format!("{title} ({}{unknown})", span(outcome.duration_ms)),
-        );
+        // A call that never ran has no duration worth a word.
+        let ran = outcome.duration_ms > 0
+            || !matches!(outcome.status, ToolStatus::Denied | ToolStatus::Interrupted);
+        let took = ran.then(|| span(outcome.duration_ms));
+        let unknown = outcome.outcome_unknown.then(|| "outcome unknown".to_owned());
+        let facts: Vec<String> = [took, unknown].into_iter().flatten().collect();
+        let mut text = title;
+        if !facts.is_empty() {
+            text.push_str(&format!(" ({})", facts.join(", ")));
+        }
+        let mut line = Line::new(tag, status, text);
         let shown = outcome.display.as_ref().unwrap_or(&outcome.llm_text);
         let all: Vec<&str> = shown.lines().collect();
         line.below = all
@@ -238,23 +239,28 @@ fn decided_line(decided: &ApprovalDecided, by: &Principal) -> Line {
         Decision::Expired => (Tag::Bad, "expired"),
         Decision::Withdrawn => (Tag::Note, "withdrawn"),
     };
-    let mut text = format!("{how} by {by}");
+    Line::new(tag, "answer", format!("{how} {}", decided_by(decided, by)))
+}
+
+/// Who decided, how far it reaches, and the words that came with it.
+pub(crate) fn decided_by(decided: &ApprovalDecided, by: &Principal) -> String {
+    let mut text = format!("by {by}");
     if decided.decision == Decision::Allow && decided.scope != Scope::Once {
         text.push_str(&format!(" ({})", word(&decided.scope)));
     }
     for words in [&decided.answer, &decided.message].into_iter().flatten() {
         text.push_str(&format!(": {words}"));
     }
-    Line::new(tag, "answer", text)
+    text
 }
 
 pub(crate) fn turn_finished(turn: &TurnFinished) -> Line {
     let ok = turn.reason == agentd_protocol::EndReason::Completed;
     let text = format!(
-        "{}: {} steps, {} tool calls, {} tokens, {}",
+        "{}: {}, {}, {} tokens, {}",
         word(&turn.reason),
-        turn.steps,
-        turn.tool_calls,
+        count(u64::from(turn.steps), "step"),
+        count(u64::from(turn.tool_calls), "tool call"),
         tokens(turn.usage.total()),
         dollars(turn.cost_usd)
     );

@@ -1,6 +1,6 @@
 //! The open approvals of a session, as a viewer sees them.
 
-use agentd_protocol::{ApprovalAsked, ApprovalId, Decision, Event, EventBody, OpenApproval, Principal};
+use agentd_protocol::{ApprovalAsked, ApprovalDecided, ApprovalId, Decision, Event, EventBody, OpenApproval, Principal};
 use std::collections::HashSet;
 
 /// Open approvals in the order in which they were asked, and those that were answered here.
@@ -10,11 +10,11 @@ pub(crate) struct Asks {
     mine: HashSet<ApprovalId>,
 }
 
-/// An approval that somebody else answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An approval that somebody else answered: what it was about, and the answer.
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Elsewhere {
     pub(crate) title: String,
-    pub(crate) decision: Decision,
+    pub(crate) decided: ApprovalDecided,
     pub(crate) by: Principal,
 }
 
@@ -54,9 +54,14 @@ impl Asks {
             .position(|open| open.approval == decided.approval)?;
         let title = self.open.remove(at).title;
         let mine = self.mine.remove(&decided.approval);
-        (!mine).then(|| Elsewhere {
+        // Time and the end of a turn answer nothing; they withdraw the question.
+        let answered = matches!(
+            decided.decision,
+            Decision::Allow | Decision::Deny | Decision::Answer
+        );
+        (!mine && answered).then(|| Elsewhere {
             title,
-            decision: decided.decision,
+            decided: decided.clone(),
             by: event.by.clone(),
         })
     }

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::follow::{Follower, News};
 use crate::output::{Output, fault_text};
-use crate::render::{approval_lines, choices_line, word};
+use crate::render::{approval_lines, choices_line, decided_by, word};
 use crate::talk::answer::{Typed, read};
 use crate::talk::asks::Asks;
 use crate::talk::console::Console;
@@ -11,7 +11,7 @@ use crate::talk::manner::{Held, Interrupt, Manner, Unattended};
 use crate::talk::screen::Screen;
 use crate::talk::turn_watch::{RunResult, TurnWatch};
 use agentd_protocol::{
-    ApprovalId, Block, CancelTurnParams, Delta, Event, EventBody, Fault, FaultClass, RunState, SendParams,
+    ApprovalId, Block, CancelInputParams, CancelTurnParams, Delta, Event, EventBody, Fault, FaultClass, InputId, RunState, SendParams,
     Status, WaitReason,
 };
 use std::time::Duration;
@@ -121,16 +121,20 @@ impl<'a> Conversation<'a> {
     }
 
     fn news(&mut self, news: &News) -> Result<Option<Held>, Failure> {
+        let told = if let News::Event(event, _) = news {
+            self.observe(event)?
+        } else {
+            false
+        };
         if self.manner.exact {
             if let News::Event(_, line) = news {
                 self.out.json_line(line)?;
             }
-        } else {
+        } else if !told {
             self.screen.show(self.out, news)?;
         }
         match news {
             News::Event(event, _) => {
-                self.observe(event)?;
                 let ended = self.watch.as_mut().and_then(|watch| watch.observe(event));
                 if let Some(result) = ended {
                     return Ok(Some(self.ended(Some(result))));
@@ -157,8 +161,8 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Keeps the open approvals, and says when somebody else answered one.
-    fn observe(&mut self, event: &Event) -> Result<(), Failure> {
+    /// Keeps the open approvals, and says when somebody else answered one; whether it said so.
+    fn observe(&mut self, event: &Event) -> Result<bool, Failure> {
         let tool = if let EventBody::ApprovalAsked(ask) = &event.body {
             ask.tool_call
                 .and_then(|call| self.screen.tool(call))
@@ -171,15 +175,16 @@ impl<'a> Conversation<'a> {
             .observe(event, tool.as_deref())
             .filter(|_| self.manner.answers && self.caught_up)
         else {
-            return Ok(());
+            return Ok(false);
         };
         let text = format!(
-            "answered elsewhere: {} by {}: {}",
-            word(&other.decision),
-            other.by,
-            other.title
+            "answered elsewhere ({}): {} {}",
+            other.title,
+            word(&other.decided.decision),
+            decided_by(&other.decided, &other.by)
         );
-        self.screen.say(self.out, &text)
+        self.screen.say(self.out, &text)?;
+        Ok(true)
     }
 
     fn ended(&self, result: Option<RunResult>) -> Held {
@@ -296,6 +301,20 @@ impl<'a> Conversation<'a> {
             .map_err(Fault::from)
     }
 
+    /// Takes an input back that no turn has taken; a conflict when one has.
+    async fn take_back(&self, input: InputId) -> Result<(), Fault> {
+        let params = CancelInputParams {
+            session: self.follower.session().to_owned(),
+            input: Some(input),
+        };
+        self.follower
+            .client()
+            .cancel_input(&params)
+            .await
+            .map(drop)
+            .map_err(Fault::from)
+    }
+
     async fn interrupted(&mut self) -> Result<Option<Held>, Failure> {
         if self.manner.interrupt == Interrupt::Detach {
             return Ok(Some(Held::Detached));
@@ -326,6 +345,14 @@ impl<'a> Conversation<'a> {
     async fn leave(&mut self, why: Leaving, reason: &str, say: &str) -> Result<Option<Held>, Failure> {
         self.leaving = Some(why);
         self.manner.deadline = Some(Instant::now() + CANCEL_GRACE);
+        // The turn that runs while our message only waits is somebody else's business.
+        if let Some(input) = self.watch.as_ref().and_then(TurnWatch::waits)
+            && self.take_back(input).await.is_ok()
+        {
+            let text = "the message was still waiting; it is taken back, and the session goes on";
+            self.screen.say(self.out, text)?;
+            return Ok(None);
+        }
         self.screen.say(self.out, say)?;
         match self.cancel(reason).await {
             Ok(()) => Ok(None),

@@ -162,12 +162,24 @@ fn an_approval_answered_elsewhere_is_noticed() {
         "what was answered here is not asked again"
     );
     assert_eq!(asks.observe(&decided(first), None), None);
+    let answer = decided(second);
+    let EventBody::ApprovalDecided(words) = answer.body.clone() else {
+        unreachable!()
+    };
     let elsewhere = Elsewhere {
         title: "Bash: make".into(),
-        decision: Decision::Allow,
+        decided: words,
         by: Principal::user("bob"),
     };
-    assert_eq!(asks.observe(&decided(second), None), Some(elsewhere));
+    assert_eq!(asks.observe(&answer, None), Some(elsewhere));
+    assert_eq!(asks.front(), None);
+    let third = stamp.approval();
+    asks.observe(&asked(third), None);
+    let mut withdrawn = decided(third);
+    if let EventBody::ApprovalDecided(words) = &mut withdrawn.body {
+        words.decision = Decision::Withdrawn;
+    }
+    assert_eq!(asks.observe(&withdrawn, None), None, "nobody answered");
     assert_eq!(asks.front(), None);
 }
 
@@ -208,7 +220,7 @@ fn the_result_is_that_of_the_turn_that_took_the_input() {
         watch.observe(&event(2, Some(turn), TurnStarted { inputs: vec![input] })),
         None
     );
-    assert_eq!(watch.turn(), Some(turn));
+    assert_eq!((watch.turn(), watch.waits()), (Some(turn), None));
     let proposed = ToolProposed {
         tool_call,
         name: "Ls".into(),
@@ -260,6 +272,7 @@ fn a_steering_input_belongs_to_the_turn_that_it_joins() {
 fn an_input_that_no_turn_takes_is_cancelled() {
     let input = Stamp::new(NOW, 7).input();
     let mut watch = TurnWatch::new(SessionId::NIL, input);
+    assert_eq!(watch.waits(), Some(input));
     let result = watch.observe(&event(1, None, InputCancelled { input })).unwrap();
     assert_eq!(
         (result.reason, result.exit()),

@@ -66,6 +66,11 @@ impl TurnWatch {
         self.turn
     }
 
+    /// The input, while no turn has taken it.
+    pub(crate) const fn waits(&self) -> Option<InputId> {
+        if self.turn.is_none() { Some(self.input) } else { None }
+    }
+
     /// Takes an event in; gives the result when the turn has ended.
     pub(crate) fn observe(&mut self, event: &Event) -> Option<RunResult> {
         if let Some(result) = self.joining(event) {

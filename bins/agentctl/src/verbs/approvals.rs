@@ -71,6 +71,14 @@ pub(crate) async fn answer(ctx: &mut Ctx, args: &AnswerArgs) -> Result<Exit, Fai
     decide_each(ctx, &client, vec![params]).await
 }
 
+const fn past(decision: Option<Decision>) -> &'static str {
+    match decision {
+        Some(Decision::Allow) => "allowed",
+        Some(Decision::Deny) => "denied",
+        Some(Decision::Answer | Decision::Expired | Decision::Withdrawn) | None => "answered",
+    }
+}
+
 /// Decides one after the other; a failure does not stop the rest.
 async fn decide_each(ctx: &mut Ctx, client: &Client, all: Vec<DecideParams>) -> Result<Exit, Failure> {
     let (mut exit, mut done) = (Exit::OK, Vec::<Decided>::new());
@@ -78,7 +86,8 @@ async fn decide_each(ctx: &mut Ctx, client: &Client, all: Vec<DecideParams>) -> 
         match client.decide(&params).await {
             Ok(decided) => {
                 ctx.out.talk(&format!(
-                    "decided {} of {}",
+                    "{} {} of {}",
+                    past(params.decision),
                     decided.approval.short(),
                     decided.session.short()
                 ));

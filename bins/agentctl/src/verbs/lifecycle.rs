@@ -4,9 +4,10 @@ use crate::cli::{Format, TargetArgs};
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::render::{count, one_line};
 use crate::values;
 use agentd_client::{Client, ClientError};
-use agentd_protocol::{CancelTurnParams, Done, LifecycleParams, ListParams, Seq};
+use agentd_protocol::{CancelTurnParams, Done, LifecycleParams, ListParams, Seq, SessionId, Summary};
 use serde::Serialize;
 
 /// What is done to each session.
@@ -36,7 +37,7 @@ pub(crate) enum Kill {
 /// A session on which the order was carried out.
 #[derive(Debug, Serialize)]
 struct DoneRow {
-    session: String,
+    session: SessionId,
     seq: Seq,
 }
 
@@ -54,6 +55,27 @@ impl Order {
             Self::Resume(_) => ("resume", "resumed"),
             Self::Close(..) => ("close", "closed"),
             Self::Remove(_) => ("remove", "removed"),
+        }
+    }
+
+    /// The verb that was typed.
+    const fn verb(&self) -> &'static str {
+        match self {
+            Self::Remove(_) => "rm",
+            Self::Cancel(..) | Self::Pause(_) | Self::Resume(_) | Self::Close(..) => self.words().0,
+        }
+    }
+
+    /// What a person might not expect, with so many inputs in the queue.
+    fn remark(&self, queued: usize) -> String {
+        match self {
+            Self::Cancel(..) if queued > 0 => {
+                let inputs = count(u64::try_from(queued).unwrap_or(u64::MAX), "queued input");
+                format!("; the session goes on with {inputs} (pause it first to hold them)")
+            }
+            Self::Cancel(..) | Self::Pause(_) | Self::Resume(_) | Self::Close(..) | Self::Remove(_) => {
+                String::new()
+            }
         }
     }
 
@@ -91,25 +113,44 @@ pub(crate) async fn each(ctx: &mut Ctx, targets: &TargetArgs, order: &Order) -> 
     let (verb, past) = order.words();
     let sessions = chosen(ctx, &client, targets, order).await?;
     let (mut exit, mut done) = (Exit::OK, Vec::new());
-    for session in sessions {
-        match order.carry_out(&client, &session).await {
-            Ok(Done { seq }) => {
-                ctx.out.talk(&format!("{past} {session}"));
-                done.push(DoneRow { session, seq });
+    for asked in sessions {
+        match one(&client, &asked, order).await {
+            Ok((row, seq)) => {
+                let called = format!("{} ({})", row.session.short(), one_line(&row.name, 60));
+                ctx.out
+                    .talk(&format!("{past} {called}{}", order.remark(row.queue.len())));
+                done.push(DoneRow {
+                    session: row.session,
+                    seq,
+                });
             }
             Err(error) => {
                 let mut fault = agentd_protocol::Fault::from(error);
-                fault.message = format!("cannot {verb} {session}: {}", fault.message);
+                fault.message = format!("cannot {verb} {asked}: {}", fault.message);
+                if fault.code == "session_running" || fault.code == "turn_running" {
+                    fault.hint = Some(format!(
+                        "cancel it first, or: agentctl {} -f {asked}",
+                        order.verb()
+                    ));
+                }
                 exit = exit.or(ctx.out.failure(&fault.into()));
             }
         }
     }
     if ctx.out.quiet || ctx.out.format == Format::Name {
-        done.iter().try_for_each(|row| ctx.out.line(&row.session))?;
+        done.iter()
+            .try_for_each(|row| ctx.out.line(&row.session.to_string()))?;
     } else if !ctx.out.human() {
         ctx.out.value(&done)?;
     }
     Ok(exit)
+}
+
+/// Carries the order out on the session that the words mean, as it was just before.
+async fn one(client: &Client, asked: &str, order: &Order) -> Result<(Summary, Seq), ClientError> {
+    let row = client.get(asked).await?;
+    let Done { seq } = order.carry_out(client, &row.session.to_string()).await?;
+    Ok((row, seq))
 }
 
 async fn chosen(
