@@ -86,6 +86,12 @@ pub struct ModelFailed {
     /// The text so far, when cancelled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
+    /// Tokens, when a whole answer came and was thrown away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// What that answer cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
 }
 
 /// `tool.proposed`: the model asked for a tool.

@@ -72,7 +72,7 @@ pub async fn call<S: Sink>(
             Err(ModelError::new(FailureClass::InvalidRequest, what))
         }
     };
-    answer.map_err(|error| error.without(secret.as_ref()))
+    answer.map_err(|error| error.naming_credential(spec).without(secret.as_ref()))
 }
 
 async fn over_http<S: Sink>(

@@ -1,6 +1,7 @@
 //! How a call fails, and how a configuration does.
 
 use crate::secret::Secret;
+use crate::spec::{Credential, ModelSpec};
 use agentd_protocol::FailureClass;
 
 /// The longest message kept.
@@ -34,6 +35,23 @@ impl ModelError {
 
     pub(crate) fn transient(message: impl Into<String>) -> Self {
         Self::new(FailureClass::Transient, message)
+    }
+
+    /// A refused credential is named, with the place where it was found.
+    #[must_use]
+    pub(crate) fn naming_credential(mut self, spec: &ModelSpec) -> Self {
+        if self.class == FailureClass::Auth {
+            let provider = &spec.provider;
+            self.message += &match spec.credential() {
+                Some(Credential { name, found_in, .. }) => {
+                    format!("; credential {name} of provider {provider} was found in {found_in}")
+                }
+                None => {
+                    format!("; provider {provider} has no credential: give it one in [providers.{provider}]")
+                }
+            };
+        }
+        self
     }
 
     /// Cuts the key, and whatever else looks like one, out of the message: some servers echo what they were sent (I8).
@@ -80,6 +98,22 @@ mod tests {
         assert_eq!(error.message, "bad key [redacted] given");
         let other = ModelError::transient("upstream sent Bearer abcdefghijklmnop1234567890").without(None);
         assert!(!other.message.contains("abcdefghijklmnop"), "{}", other.message);
+    }
+
+    #[test]
+    fn a_refused_credential_is_named_with_its_place() {
+        let refused = || ModelError::new(FailureClass::Auth, "HTTP 401: no");
+        let mut spec = ModelSpec::scripted("m", std::sync::Arc::new(crate::script::Script::builtin()));
+        let none = "HTTP 401: no; provider scripted has no credential: give it one in [providers.scripted]";
+        assert_eq!(refused().naming_credential(&spec).message, none);
+        spec.credentials = vec![Credential {
+            name: "main".into(),
+            found_in: "A_KEY".into(),
+            secret: Secret::new("abc-1"),
+        }];
+        let named = "HTTP 401: no; credential main of provider scripted was found in A_KEY";
+        assert_eq!(refused().naming_credential(&spec).message, named);
+        assert_eq!(ModelError::transient("x").naming_credential(&spec).message, "x");
     }
 
     #[test]

@@ -141,6 +141,11 @@ fn credentials(provider: &ProviderConfig, env: Lookup<'_>) -> Result<Vec<Credent
         match secret(config, env) {
             Ok(secret) if !secret.is_empty() => found.push(Credential {
                 name: config.name.clone(),
+                found_in: config
+                    .env
+                    .clone()
+                    .or_else(|| config.file.clone())
+                    .unwrap_or_default(),
                 secret,
             }),
             Ok(_) => missing.push(format!("credential {} is empty", config.name)),

@@ -12,6 +12,8 @@ use std::time::Duration;
 pub struct Credential {
     /// Its name.
     pub name: String,
+    /// Where the key was found, for people: the variable or the file.
+    pub found_in: String,
     /// The key.
     pub secret: Secret,
 }

@@ -5,6 +5,7 @@ use crate::load::Loaded;
 use crate::models::{Dialect, ModelConfig, ProviderConfig};
 use crate::settings::Settings;
 use crate::suggest::nearest;
+use crate::unsupported::unsupported;
 use std::collections::BTreeSet;
 
 /// The most regular expressions in `loop.intent_patterns`.
@@ -31,6 +32,9 @@ pub(crate) fn check(loaded: &Loaded) -> Vec<Problem> {
         check.model(name, model);
     }
     check.choices();
+    if check.problems.is_empty() {
+        check.problems = unsupported(loaded);
+    }
     check.problems
 }
 
@@ -151,7 +155,7 @@ impl Check<'_> {
                 credential.source().is_some(),
                 &key,
                 &what,
-                "give one of env = \"VARIABLE\", file = \"PATH\", exec = [\"COMMAND\"]",
+                "give one of env = \"VARIABLE\" and file = \"PATH\"",
             );
         }
     }

@@ -19,6 +19,7 @@ mod preset;
 mod session;
 mod settings;
 mod suggest;
+mod unsupported;
 mod view;
 
 pub use daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};

@@ -1,4 +1,5 @@
-//! Presets: named sets of loop settings (the table in the contract).
+//! Presets: named sets of loop settings, as far as this version has the settings. A preset never asks for more than there
+//! is: what `react` says about JSON in the text, thirty messages and planning comes with those.
 
 use crate::settings::Settings;
 use agentd_protocol::{LoopLimits, OnDeny, OnLimit, Preset};
@@ -14,7 +15,6 @@ struct Values {
     failing_steps: u32,
     stutter_guard: bool,
     on_deny: OnDeny,
-    max_messages: u32,
 }
 
 /// A cap that no turn reaches, for the preset whose steps are unlimited.
@@ -29,7 +29,6 @@ const fn values(preset: Preset) -> Values {
         failing_steps: 3,
         stutter_guard: true,
         on_deny: OnDeny::Continue,
-        max_messages: 0,
     };
     match preset {
         Preset::Default | Preset::Clawd => base,
@@ -53,7 +52,6 @@ const fn values(preset: Preset) -> Values {
             on_limit: OnLimit::Stop,
             intent_retries: 0,
             failing_steps: 0,
-            max_messages: 30,
             ..base
         },
     }
@@ -77,7 +75,6 @@ pub(crate) fn layer(preset: Preset) -> Vec<(&'static str, &'static str, Value)> 
         ("loop", "failing_steps", Value::try_from(values.failing_steps)),
         ("loop", "stutter_guard", Value::try_from(values.stutter_guard)),
         ("permission", "on_deny", Value::try_from(values.on_deny)),
-        ("context", "max_messages", Value::try_from(values.max_messages)),
     ]
     .into_iter()
     .filter_map(|(section, key, value)| Some((section, key, value.ok()?)))

@@ -1,7 +1,7 @@
 use crate::layer::dotted;
 use crate::{
-    CredentialSource, LimitOverrides, Loaded, Network, Origin, RuleConfig, SHIPPED, Settings, SettingsError,
-    Sources, load, mask_url,
+    CredentialSource, LimitOverrides, Loaded, Origin, RuleConfig, SHIPPED, Settings, SettingsError, Sources,
+    load, mask_url,
 };
 use agentd_protocol::{Budget, LoopLimits, OnDeny, OnLimit, Preset, SandboxLevel};
 use std::collections::BTreeSet;
@@ -91,7 +91,7 @@ fn layers_override_single_keys_and_every_key_knows_its_origin() {
         "[loop]\nturn_cap = 10\nmax_turns = 4\n\n[models.sonnet]\nmax_output = 100\n",
     );
     let user = file("user.toml", "loop.turn_cap = 20\n");
-    let given = file("given.toml", "[sandbox]\nnetwork = { hosts = [\"crates.io\"] }\n");
+    let given = file("given.toml", "[sandbox]\nenv = [\"CARGO_HOME\"]\n");
     let sources = Sources {
         optional: vec![system.clone(), dir.path().join("missing.toml"), user.clone()],
         file: Some(given.clone()),
@@ -111,7 +111,7 @@ fn layers_override_single_keys_and_every_key_knows_its_origin() {
     expected.r#loop.turn_cap = 20;
     expected.r#loop.max_turns = 4;
     expected.models.get_mut("sonnet").unwrap().max_output = 100;
-    expected.sandbox.network = Network::Hosts(vec!["crates.io".into()]);
+    expected.sandbox.env = vec!["CARGO_HOME".into()];
     expected.tools.max_lines = 7;
     expected.store.url = "memory:".into();
     expected.node.name = "17".into();
@@ -121,7 +121,7 @@ fn layers_override_single_keys_and_every_key_knows_its_origin() {
     assert_eq!(origin("loop.turn_cap"), Origin::File(user, 1));
     assert_eq!(origin("loop.max_turns"), Origin::File(system.clone(), 3));
     assert_eq!(origin("models.sonnet.max_output"), Origin::File(system, 6));
-    assert_eq!(origin("sandbox.network"), Origin::File(given, 2));
+    assert_eq!(origin("sandbox.env"), Origin::File(given, 2));
     assert_eq!(
         origin("store.url"),
         Origin::Environment("AGENTD_STORE__URL".into())
@@ -223,7 +223,7 @@ fn a_value_out_of_range_says_where_what_and_how() {
         ),
         (
             "[providers.openai]\ncredentials = [{ name = \"a\" }]",
-            "line 2: providers.openai.credentials: credential \"a\" needs exactly one source; give one of env = \"VARIABLE\", file = \"PATH\", exec = [\"COMMAND\"]",
+            "line 2: providers.openai.credentials: credential \"a\" needs exactly one source; give one of env = \"VARIABLE\" and file = \"PATH\"",
         ),
         (
             "[models.sonnet]\nfallbacks = [\"sonnet\"]",
@@ -354,7 +354,7 @@ fn preset_etcode_has_no_step_limit_and_stops_at_a_denial() {
 }
 
 #[test]
-fn preset_react_is_twenty_steps_and_thirty_messages() {
+fn preset_react_is_twenty_steps_a_stop_and_a_stutter_guard() {
     let expected = LoopLimits {
         max_turns: 20,
         on_limit: OnLimit::Stop,
@@ -363,8 +363,53 @@ fn preset_react_is_twenty_steps_and_thirty_messages() {
         ..LoopLimits::default()
     };
     assert_eq!(limits(Preset::React), expected);
-    let loaded = load(&flags(&[("loop.preset", "react")])).unwrap();
-    assert_eq!(loaded.settings.context.max_messages, 30);
+    assert!(expected.stutter_guard);
+}
+
+#[test]
+fn every_preset_can_be_configured_and_is_then_what_sessions_get() {
+    for preset in [
+        Preset::Default,
+        Preset::Clawd,
+        Preset::Openclaw,
+        Preset::Etcode,
+        Preset::React,
+    ] {
+        let name = toml::Value::try_from(preset).unwrap();
+        let loaded = load(&flags(&[("loop.preset", name.as_str().unwrap())])).unwrap();
+        let got = loaded.settings.limits(LimitOverrides::default());
+        assert_eq!(got, limits(preset), "{preset:?}");
+    }
+}
+
+#[test]
+fn what_this_version_cannot_follow_stops_the_start_and_is_never_ignored() {
+    for (text, key) in [
+        ("[context]\ncompact_at = 0.5", "context.compact_at"),
+        ("[context]\nkeep_recent_tokens = 1", "context.keep_recent_tokens"),
+        ("[context]\nreserve_tokens = 1", "context.reserve_tokens"),
+        ("[context]\nmax_messages = 30", "context.max_messages"),
+        ("[sandbox]\nlevel = \"confined\"", "sandbox.level"),
+        ("[sandbox]\nrequire = \"isolated\"", "sandbox.require"),
+        (
+            "[sandbox]\nnetwork = { hosts = [\"crates.io\"] }",
+            "sandbox.network",
+        ),
+        (
+            "[models.sonnet]\nfallbacks = [\"gpt\"]",
+            "models.sonnet.fallbacks",
+        ),
+        (
+            "[providers.openai]\ncredentials = [{ name = \"a\", exec = [\"pass\"] }, { name = \"b\", env = \"B\" }]",
+            "providers.openai.credentials",
+        ),
+    ] {
+        let said = problem(text);
+        let wanted = format!("line 2: {key}: this is not in this version; ");
+        assert!(said.starts_with(&wanted) && said.lines().count() == 1, "{said}");
+    }
+    let none = "[sandbox]\nlevel = \"none\"\nrequire = \"none\"\nnetwork = \"none\"\n";
+    assert!(with_file(none).0.is_ok());
 }
 
 #[test]
@@ -425,7 +470,7 @@ fn a_session_may_override_its_limits() {
 
 #[test]
 fn odd_values_have_their_types() {
-    let text = "budget.session = { tokens = 5, usd = 2, time = \"1h 30m\", steps = 0 }\nsandbox.require = \"isolated\"\n\
+    let text = "budget.session = { tokens = 5, usd = 2, time = \"1h 30m\", steps = 0 }\nsandbox.require = \"none\"\n\
                 providers.x = { base_url = \"http://x\", credentials = [{ name = \"k\", file = \"/run/key\" }] }\n";
     let settings = with_file(text).0.unwrap().settings;
     let expected = Budget {
@@ -436,7 +481,7 @@ fn odd_values_have_their_types() {
     };
     assert_eq!(settings.budget.session.budget(), expected);
     assert_eq!(settings.budget.session.time, Duration::from_secs(5_400));
-    assert_eq!(settings.sandbox.require, SandboxLevel::Isolated);
+    assert_eq!(settings.sandbox.require, SandboxLevel::None);
     let credential = settings
         .providers
         .get("x")

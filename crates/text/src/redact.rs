@@ -58,18 +58,35 @@ pub fn register_secret(secret: &str) {
     *known = find.ok().map(|find| Known { secrets, find });
 }
 
+/// The text without the credentials that are known. What only looks like one stays: in a file that is worked on it is
+/// more often code than a key.
+#[must_use]
+pub fn redact_known(text: &str) -> Cow<'_, str> {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    match known.as_ref() {
+        Some(known) if known.find.is_match(text) => {
+            Cow::Owned(known.find.replace_all(text, &vec![GONE; known.secrets.len()]))
+        }
+        _ => Cow::Borrowed(text),
+    }
+}
+
+/// The same for bytes that need not be text.
+#[must_use]
+pub fn redact_known_bytes(bytes: Vec<u8>) -> Vec<u8> {
+    let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
+    match known.as_ref() {
+        Some(known) if known.find.is_match(&bytes) => known
+            .find
+            .replace_all_bytes(&bytes, &vec![GONE; known.secrets.len()]),
+        _ => bytes,
+    }
+}
+
 /// The text without credentials.
 #[must_use]
 pub fn redact(text: &str) -> Cow<'_, str> {
-    let without_known = {
-        let known = KNOWN.read().unwrap_or_else(PoisonError::into_inner);
-        match known.as_ref() {
-            Some(known) if known.find.is_match(text) => {
-                Cow::Owned(known.find.replace_all(text, &vec![GONE; known.secrets.len()]))
-            }
-            _ => Cow::Borrowed(text),
-        }
-    };
+    let without_known = redact_known(text);
     let Some(looks) = LOOKS.as_ref() else {
         return without_known;
     };
@@ -131,6 +148,17 @@ mod tests {
         }
         let pem = "a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b";
         assert_eq!(redact(pem), "a [redacted] b");
+    }
+
+    #[test]
+    fn i8_a_known_secret_goes_from_tool_output_and_what_only_looks_like_one_stays() {
+        register_secret("open sesame 4711");
+        let code = "let token = \"abcdefgh12345\"; // open sesame 4711";
+        let safe = "let token = \"abcdefgh12345\"; // [redacted]";
+        assert_eq!(redact_known(code), safe);
+        let bytes = |text: &str| [b"\xff", text.as_bytes()].concat();
+        assert_eq!(redact_known_bytes(bytes(code)), bytes(safe));
+        assert_eq!(redact_known_bytes(vec![0xff, 1]), [0xff, 1]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The actor that admits tool calls.
 
+use crate::conceal;
 use crate::permits::Permits;
 use crate::wardens::Wardens;
 use agentd_actor_kit::{Done, ToolMsg, ToolPermit};
@@ -168,7 +169,7 @@ impl ExecutorState {
                 Beneath::open(&workdir).map(|beneath| prepared.within(beneath.path()).detail(&beneath))
             });
             match made.await {
-                Ok(Ok(detail)) => done.answer(detail),
+                Ok(Ok(detail)) => done.answer(conceal::text(detail)),
                 Ok(Err(error)) => done.answer(format!("As things are this call fails: {error}")),
                 // The dropped place tells the asker that there is no detail.
                 Err(error) => tracing::error!(%error, "the detail of a call could not be made"),

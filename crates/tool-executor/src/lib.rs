@@ -5,11 +5,13 @@
 //!
 //! Invariants held here: I3 (a call's result is sent before its kid ends, exactly once; a panic of a tool is a failed kid,
 //! which its session turns into a result), I5 (a killed kid kills its command; the end of a session ends its warden), I6
-//! (a permit comes back however its call ends).
+//! (a permit comes back however its call ends), I8 (a known credential is cut out of every result, of live output, and of
+//! what a person is asked about).
 //!
 //! Flow: [`ToolCall`] -> `ToolMsg::Acquire` -> permit -> `tools::run` -> `RunEvent::Ended` -> `ToolMsg::Release`.
 
 mod actor;
+mod conceal;
 mod kid;
 mod permits;
 mod run;

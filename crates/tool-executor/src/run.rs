@@ -1,5 +1,6 @@
 //! One run of a tool call: permit, tool, result.
 
+use crate::conceal;
 use crate::kid::ToolStart;
 use agentd_actor_kit::{Credit, Done, Handle, RunEvent, SessionMsg, StoreMsg, ToolMsg, ToolPermit};
 use agentd_protocol::{Delta, ToolCallId, ToolOutcome, ToolStatus};
@@ -72,7 +73,7 @@ impl News {
             let delta = Delta::ToolOutput {
                 tool_call: news.tool_call,
                 offset: progress.offset,
-                text: progress.text,
+                text: conceal::text(progress.text),
             };
             news.send(RunEvent::Output(delta, Credit(Some(credit))));
         })
@@ -164,9 +165,10 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
     runner.run(&start.prepared.within(workdir.path()), ctx).await
 }
 
-/// Turns output that was too long for the result into a blob.
+/// Makes a result fit for the log: without credentials, and with output that was too long for it as a blob.
 async fn keep_output(finished: Finished, store: &Handle<StoreMsg>) -> (ToolOutcome, Vec<Blob>) {
-    let Finished { mut outcome, spilled } = finished;
+    let Finished { outcome, spilled } = finished;
+    let mut outcome = conceal::outcome(outcome);
     let Some(spilled) = spilled else {
         return (outcome, Vec::new());
     };
@@ -186,7 +188,8 @@ async fn keep_output(finished: Finished, store: &Handle<StoreMsg>) -> (ToolOutco
 }
 
 async fn keep(spilled: Spilled, store: &Handle<StoreMsg>) -> Result<(String, Vec<Blob>), String> {
-    let bytes = Bytes::from(spilled.bytes().await.map_err(|error| error.to_string())?);
+    let bytes = spilled.bytes().await.map_err(|error| error.to_string())?;
+    let bytes = Bytes::from(conceal::bytes(bytes).await?);
     if bytes.len() <= BLOB_IN_APPEND {
         let blob = Blob::new(bytes);
         return Ok((blob.name().to_owned(), vec![blob]));

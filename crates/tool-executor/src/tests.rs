@@ -74,6 +74,8 @@ const WORK: Work = Work::Tool {
     attempt: 1,
 };
 
+const SECRET: &str = "a key that only the daemon knows";
+
 /// A tool that is told what to do by the command that it gets.
 struct Played {
     running: Arc<AtomicUsize>,
@@ -94,6 +96,27 @@ impl Runner for Played {
                     });
                 }
                 ToolOutcome::text(ToolStatus::Ok, "said").into()
+            }
+            "leak" => {
+                let said = |text: &str| text.replace("KEY", SECRET);
+                ctx.progress.report(Progress {
+                    offset: 0,
+                    text: said("live KEY"),
+                });
+                let outcome = ToolOutcome {
+                    display: Some(said("shown KEY")),
+                    details: Some(json!({ "deep": [said("KEY")] })),
+                    truncated: Some(Truncated {
+                        bytes: 5,
+                        lines: 1,
+                        spill: None,
+                    }),
+                    ..ToolOutcome::text(ToolStatus::Ok, said("read KEY"))
+                };
+                Finished {
+                    outcome,
+                    spilled: Some(Spilled::Memory(said("whole KEY").into_bytes())),
+                }
             }
             "spill" => {
                 let truncated = Some(Truncated {
@@ -314,6 +337,53 @@ async fn a_small_spilled_output_travels_with_the_result() {
     world
         .expect(&["granted", "ended cut [\"5d5766cf\"]", ENDED])
         .await;
+}
+
+#[tokio::test]
+async fn i8_a_known_credential_in_output_reaches_neither_the_log_nor_a_viewer() {
+    agentd_text::register_secret(SECRET);
+    let mut world = World::new(2).await;
+    world.start("leak").await;
+    assert_eq!(world.next().await, "granted");
+    let (mut seen, mut blob) = (String::new(), Vec::new());
+    while blob.is_empty() {
+        let message = timeout(Duration::from_secs(10), world.notes.recv()).await;
+        let SessionMsg::Tool { event, .. } = message.unwrap().unwrap() else {
+            panic!("the kid has a result first");
+        };
+        if let RunEvent::Ended(_, blobs) = &event {
+            blob = blobs.iter().flat_map(|blob| blob.bytes().to_vec()).collect();
+        }
+        seen = format!("{seen}{event:?}");
+    }
+    assert!(!seen.contains(SECRET), "{seen}");
+    for safe in [
+        "live [redacted]",
+        "read [redacted]",
+        "shown [redacted]",
+        "\"[redacted]\"",
+    ] {
+        assert!(seen.contains(safe), "{safe}: {seen}");
+    }
+    assert_eq!(String::from_utf8_lossy(&blob), "whole [redacted]");
+}
+
+#[tokio::test]
+async fn i8_a_person_is_not_shown_a_known_credential() {
+    agentd_text::register_secret(SECRET);
+    let world = World::new(2).await;
+    let handle = Handle::fixed("the tool executor", world.executor.clone());
+    let registry = Registry::builtin(&ToolLimits::default());
+    let input = json!({ "command": format!("echo {SECRET}") });
+    let prepared = Box::new(registry.prepare("Bash", &input).unwrap());
+    let workdir = world.dir.path().to_owned();
+    let ask = |done| ToolMsg::Detail {
+        prepared,
+        workdir,
+        done,
+    };
+    let detail = handle.call(Duration::from_secs(5), ask).await.unwrap();
+    assert!(detail.starts_with("echo [redacted]\n"), "{detail}");
 }
 
 #[tokio::test]

@@ -136,6 +136,12 @@ impl Durable {
         if let Some(partial) = failed.partial.as_deref().filter(|partial| !partial.is_empty()) {
             turn.text = head_of(partial);
         }
+        let (spent, cost) = (
+            failed.usage.unwrap_or_default(),
+            failed.cost_usd.unwrap_or_default(),
+        );
+        turn.usage = turn.usage.plus(spent);
+        turn.cost_usd += cost;
         let (class, message) = (failed.class, failed.message.clone());
         turn.phase = match failed.retry_at {
             None => Phase::GaveUp { class, message },
@@ -157,6 +163,8 @@ impl Durable {
                 }
             }
         };
+        self.totals.usage = self.totals.usage.plus(spent);
+        self.totals.cost_usd += cost;
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::volatile::{Answer, Live};
 use crate::{ending, inbox, judging, limits, words};
 use agentd_protocol::{
     Block, CallId, EndReason, FailureClass, ModelFailed, ModelFinished, ModelStarted, StopReason, Timestamp,
-    WarningRaised,
+    Usage, WarningRaised,
 };
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
     false
 }
 
-/// Starts the next attempt when its back-off is over.
+/// Starts the next attempt when its back-off is over, unless a budget was used up meanwhile.
 pub(crate) fn retry_when_due(draft: &mut Draft<'_, '_>) -> bool {
     let due = match draft.turn().map(|turn| &turn.phase) {
         Some(Phase::BackingOff { retry_at, last, .. }) if !draft.held() => {
@@ -68,6 +68,10 @@ pub(crate) fn retry_when_due(draft: &mut Draft<'_, '_>) -> bool {
         _ => None,
     };
     due.is_some_and(|last| {
+        if let Some((reason, error)) = limits::spent_before_retry(draft) {
+            ending::finish(draft, reason, Some(error));
+            return true;
+        }
         let tools_off = last.tools_off;
         launch(draft, Some(last), tools_off)
     })
@@ -86,7 +90,7 @@ pub(crate) fn text(draft: &mut Draft<'_, '_>, id: (CallId, u32), text: &str) {
             call: id.0,
             attempt: id.1,
         });
-        stumble(draft, id);
+        stumble(draft, id, None);
     }
 }
 
@@ -96,7 +100,7 @@ pub(crate) fn answered(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut answer:
         return;
     }
     if draft.durable().limits().stutter_guard && answer.content.iter().any(is_stutter) {
-        return stumble(draft, id);
+        return stumble(draft, id, Some((answer.usage, answer.cost_usd)));
     }
     draft.volatile().live = None;
     for block in &mut answer.content {
@@ -171,6 +175,8 @@ pub(crate) fn failed(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut failure: 
         status: failure.status,
         retry_at,
         partial: None,
+        usage: None,
+        cost_usd: None,
     });
 }
 
@@ -222,8 +228,8 @@ fn unrunnable(draft: &Draft<'_, '_>, answer: &ModelAnswer) -> Option<&'static st
     turn.guards.would_loop(calls).then_some(words::REPEATED)
 }
 
-/// The stutter guard fails the attempt; once it is tried again.
-fn stumble(draft: &mut Draft<'_, '_>, (call, attempt): (CallId, u32)) {
+/// The stutter guard fails the attempt; once it is tried again. What a whole answer cost is spent all the same.
+fn stumble(draft: &mut Draft<'_, '_>, (call, attempt): (CallId, u32), spent: Option<(Usage, Option<f64>)>) {
     let Some(current) = current(draft) else { return };
     let retry_at = (current.stutters == 0).then(|| {
         let wait = own_backoff_ms(draft, current.failures);
@@ -238,6 +244,8 @@ fn stumble(draft: &mut Draft<'_, '_>, (call, attempt): (CallId, u32)) {
         status: None,
         retry_at,
         partial: None,
+        usage: spent.map(|(usage, _)| usage),
+        cost_usd: spent.and_then(|(_, cost_usd)| cost_usd),
     });
 }
 

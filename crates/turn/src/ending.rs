@@ -128,6 +128,8 @@ fn stop_model(draft: &mut Draft<'_, '_>) {
         partial: live
             .map(|live| live.partial)
             .filter(|partial| !partial.is_empty()),
+        usage: None,
+        cost_usd: None,
     });
 }
 
@@ -174,7 +176,7 @@ fn explained(class: FailureClass, message: &str) -> String {
             "the account has no credit or quota left; add some or use another model"
         }
         FailureClass::Auth => {
-            "the provider refused the credential; correct its key and send the message again"
+            "the provider refused the credential; correct its key, start agentd again and send the message again"
         }
         FailureClass::ContextOverflow => {
             "the conversation is too long for the model; compact it or start a new session"

@@ -58,7 +58,8 @@ pub(crate) fn ask_leave(draft: &mut Draft<'_, '_>) -> Leave {
     };
     let used = used(draft.durable(), draft.now());
     if let Some(full) = used.iter().find(|used| used.used >= used.of) {
-        return end_of_budget(draft, *full);
+        let (reason, error) = end_of_budget(draft, *full);
+        return Leave::End(reason, error);
     }
     let Some(turn) = &draft.durable().turn else {
         return Leave::Go;
@@ -79,6 +80,16 @@ pub(crate) fn ask_leave(draft: &mut Draft<'_, '_>) -> Leave {
         });
     }
     Leave::Go
+}
+
+/// The end of the turn if a budget is used up before another attempt of the same call. Steps are not asked: the step
+/// was granted when the call began.
+pub(crate) fn spent_before_retry(draft: &mut Draft<'_, '_>) -> Option<(EndReason, TurnError)> {
+    let used = used(draft.durable(), draft.now());
+    let full = used
+        .into_iter()
+        .find(|used| used.limit != LimitKind::Steps && used.used >= used.of)?;
+    Some(end_of_budget(draft, full))
 }
 
 /// Whether another step would be taken without asking or ending; what is optional is not done without it.
@@ -141,14 +152,14 @@ fn ask(draft: &mut Draft<'_, '_>, steps: u32, ask_timeout_ms: Option<u64>) {
     draft.emit(asked);
 }
 
-fn end_of_budget(draft: &mut Draft<'_, '_>, full: Used) -> Leave {
+fn end_of_budget(draft: &mut Draft<'_, '_>, full: Used) -> (EndReason, TurnError) {
     reached(draft, full.limit, full.of, action::STOP);
     let what = words::limit_name(full.limit);
     let message = format!(
         "the session's {what} budget is used up ({} of {}); raise its budget to go on",
         full.used, full.of
     );
-    Leave::End(EndReason::Budget, error("budget", message))
+    (EndReason::Budget, error("budget", message))
 }
 
 /// The error of a turn that took all its steps.

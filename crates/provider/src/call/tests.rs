@@ -30,6 +30,7 @@ fn spec(base_url: &str) -> ModelSpec {
         base_url: base_url.to_owned(),
         credentials: vec![Credential {
             name: "main".into(),
+            found_in: "TEST_API_KEY".into(),
             secret,
         }],
         ..ModelSpec::scripted("m", Arc::new(Script::builtin()))
@@ -142,7 +143,7 @@ async fn i8_an_error_that_echoes_the_key_is_told_without_it() {
     );
     let (_server, url) = answering(answer).await;
     let error = make(&spec(&url)).await.unwrap_err();
-    let message = "HTTP 401: Incorrect API key provided: [redacted]";
+    let message = "HTTP 401: Incorrect API key provided: [redacted]; credential main of provider scripted was found in TEST_API_KEY";
     assert_eq!(
         error,
         ModelError {

@@ -120,6 +120,7 @@ fn a_key_can_come_from_a_file_and_a_missing_file_is_named() {
         key,
         Ok(vec![Credential {
             name: "f".into(),
+            found_in: path.display().to_string(),
             secret: Secret::new("sk-from-file")
         }])
     );

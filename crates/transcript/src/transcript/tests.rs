@@ -74,6 +74,8 @@ fn failed(class: FailureClass, partial: Option<&str>) -> EventBody {
         status: None,
         retry_at: None,
         partial: partial.map(str::to_owned),
+        usage: None,
+        cost_usd: None,
     }
     .into()
 }

@@ -161,6 +161,28 @@ fn a_stuttering_stream_is_killed_tried_once_more_and_then_a_loop() {
 }
 
 #[test]
+fn an_answer_thrown_away_for_stutter_is_paid_for_and_counts_against_the_budget() {
+    let mut world = World::with(SessionCreated {
+        budget: Budget {
+            usd: 0.4,
+            ..Budget::default()
+        },
+        ..created(LoopLimits::default())
+    });
+    world.send("go");
+    world.say(&"ab".repeat(300));
+    let totals = world.agent.durable().totals;
+    assert_eq!((totals.usage.total(), totals.cost_usd), (100, 0.25));
+    world.fire(TimerKey::Backoff);
+    world.say(&"ab".repeat(300));
+    assert_eq!(world.reason(), EndReason::LoopDetected);
+    let ended = world.ended();
+    assert_eq!((ended.usage.total(), ended.cost_usd), (200, 0.5));
+    world.send("again");
+    assert_eq!(world.reason(), EndReason::Budget);
+}
+
+#[test]
 fn long_json_code_and_tables_do_not_stutter_and_the_guard_can_be_off() {
     let mut world = World::running(LoopLimits::default());
     for text in ["[{", "]}", "|---|---|\n", "    ", "},\n  {\n", "0, ", "====\n"] {

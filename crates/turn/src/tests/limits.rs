@@ -3,6 +3,7 @@
 use super::world::*;
 use crate::*;
 use agentd_protocol::*;
+use agentd_settings::{LimitOverrides, Settings};
 use serde_json::json;
 
 /// Tool steps until the turn does something else than the next one.
@@ -227,6 +228,32 @@ fn budgets_warn_once_near_the_end_and_then_stop_hard() {
 }
 
 #[test]
+fn a_budget_that_is_used_up_while_a_call_backs_off_ends_the_turn_before_the_next_attempt() {
+    let mut world = budget(Budget {
+        time_ms: 30_000,
+        ..Budget::default()
+    });
+    world.fail_with(FailureClass::Overloaded, Some(40_000));
+    world.fire(TimerKey::Backoff);
+    assert_eq!(world.limits_reached(), [(LimitKind::Time, "stop".to_owned())]);
+    assert_eq!(world.kinds(), ["limit.reached", "turn.finished"]);
+    assert_eq!(world.reason(), EndReason::Budget);
+    world.check_log();
+}
+
+#[test]
+fn the_last_step_of_a_budget_may_be_retried() {
+    let mut world = budget(Budget {
+        steps: 1,
+        ..Budget::default()
+    });
+    world.fail(FailureClass::Overloaded);
+    world.fire(TimerKey::Backoff);
+    world.say("Done.");
+    assert_eq!((world.reason(), world.ended().steps), (EndReason::Completed, 1));
+}
+
+#[test]
 fn the_time_budget_counts_work_and_not_the_waiting_for_people() {
     let mut world = budget(Budget {
         time_ms: 60_000,
@@ -271,44 +298,47 @@ fn pauses_and_the_time_between_two_incarnations_are_not_work() {
     assert_eq!(world.agent.durable().totals.time_ms, worked + 20_010);
 }
 
+/// What a session gets that asks for a preset, by the shipped settings.
+fn preset(preset: Preset) -> LoopLimits {
+    Settings::default().limits(LimitOverrides {
+        preset: Some(preset),
+        ..LimitOverrides::default()
+    })
+}
+
 #[test]
 fn presets_default_and_clawd_ask_after_100_steps() {
-    let mut world = World::running(LoopLimits {
-        repeated_calls: 0,
-        ..LoopLimits::default()
-    });
-    assert_eq!(take_steps(&mut world, 999), 100);
-    assert_eq!(world.state(), RunState::Waiting(WaitReason::Limit));
-    let mut world = World::running(LoopLimits {
-        max_turns: 500,
-        ..LoopLimits::default()
-    });
-    assert_eq!(take_steps(&mut world, 999), 100, "the hard cap wins");
+    for name in [Preset::Default, Preset::Clawd] {
+        let mut world = World::running(preset(name));
+        assert_eq!(take_steps(&mut world, 999), 100);
+        assert_eq!(world.state(), RunState::Waiting(WaitReason::Limit));
+        let mut world = World::running(LoopLimits {
+            max_turns: 500,
+            ..preset(name)
+        });
+        assert_eq!(take_steps(&mut world, 999), 100, "the hard cap wins");
+        let mut world = World::running(preset(name));
+        for _ in 0..3 {
+            world.say("Let me check the file:");
+        }
+        assert_eq!(world.reason(), EndReason::Completed);
+        assert_eq!(world.notes().len(), 2, "nudges");
+    }
 }
 
 #[test]
 fn preset_openclaw_stops_after_30_steps() {
-    let limits = LoopLimits {
-        max_turns: 30,
-        on_limit: OnLimit::Stop,
-        intent_retries: 0,
-        ..LoopLimits::default()
-    };
-    let mut world = World::running(limits);
+    let mut world = World::running(preset(Preset::Openclaw));
     assert_eq!(take_steps(&mut world, 999), 30);
     assert_eq!(world.reason(), EndReason::MaxTurns);
+    let mut world = World::running(preset(Preset::Openclaw));
+    world.say("Let me check the file:");
+    assert_eq!((world.reason(), world.notes()), (EndReason::Completed, vec![]));
 }
 
 #[test]
 fn preset_etcode_has_no_cap_and_a_denial_stops_it() {
-    let limits = LoopLimits {
-        turn_cap: u32::MAX,
-        on_limit: OnLimit::Stop,
-        on_deny: OnDeny::Stop,
-        intent_retries: 0,
-        ..LoopLimits::default()
-    };
-    let mut world = World::running(limits);
+    let mut world = World::running(preset(Preset::Etcode));
     assert_eq!(take_steps(&mut world, 300), 300);
     world.call(&["Bash"]);
     world.judge(VerdictKind::Deny);
@@ -317,16 +347,10 @@ fn preset_etcode_has_no_cap_and_a_denial_stops_it() {
 
 #[test]
 fn preset_react_stops_after_20_steps_and_watches_for_stutter() {
-    let limits = LoopLimits {
-        max_turns: 20,
-        on_limit: OnLimit::Stop,
-        intent_retries: 0,
-        ..LoopLimits::default()
-    };
-    let mut world = World::running(limits.clone());
+    let mut world = World::running(preset(Preset::React));
     assert_eq!(take_steps(&mut world, 999), 20);
     assert_eq!(world.reason(), EndReason::MaxTurns);
-    let mut world = World::running(limits);
+    let mut world = World::running(preset(Preset::React));
     world.text(&"again ".repeat(100));
     assert_eq!(world.kinds(), ["model.failed"]);
 }

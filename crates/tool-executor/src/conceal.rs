@@ -1,0 +1,46 @@
+//! What a tool made, without the credentials that this process knows (I8): a command or a file may show one, and the log
+//! keeps for ever what it is given.
+
+use agentd_protocol::ToolOutcome;
+use agentd_text::{redact_known, redact_known_bytes};
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// A result that may go into the log and to the model.
+pub(crate) fn outcome(mut outcome: ToolOutcome) -> ToolOutcome {
+    conceal(&mut outcome.llm_text);
+    if let Some(display) = &mut outcome.display {
+        conceal(display);
+    }
+    if let Some(details) = &mut outcome.details {
+        strings(details);
+    }
+    outcome
+}
+
+/// Text that may go to people.
+pub(crate) fn text(mut text: String) -> String {
+    conceal(&mut text);
+    text
+}
+
+/// A whole output, which can be long: looked through beside the runtime's own threads.
+pub(crate) async fn bytes(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
+    let looked = tokio::task::spawn_blocking(move || redact_known_bytes(bytes)).await;
+    looked.map_err(|error| error.to_string())
+}
+
+fn conceal(text: &mut String) {
+    if let Cow::Owned(safe) = redact_known(text) {
+        *text = safe;
+    }
+}
+
+fn strings(value: &mut Value) {
+    match value {
+        Value::String(text) => conceal(text),
+        Value::Array(items) => items.iter_mut().for_each(strings),
+        Value::Object(fields) => fields.values_mut().for_each(strings),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
