@@ -248,7 +248,8 @@ async fn halt<M: Message>(pointer: &Pointer<M>) {
     if let Some(actor) = actor
         && actor.stop_and_wait(None, Some(STOP)).await.is_err()
     {
-        actor.kill();
+        // Gone before the next incarnation starts, so that the two never work side by side.
+        let _ = actor.kill_and_wait(Some(STOP)).await;
     }
 }
 

@@ -25,3 +25,6 @@ pub use node::{Ended, Node, NodeArgs};
 pub use notify::notify_ready;
 pub use paths::{Paths, Surroundings};
 pub use root::Health;
+
+#[cfg(test)]
+mod tests;

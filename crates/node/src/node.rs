@@ -9,7 +9,6 @@ use crate::scribe::Scribe;
 use crate::view::View;
 use agentd_actor_kit::{Clock, SupervisorMsg};
 use agentd_api::{Api, NodeFacts, Parts, StopRequest};
-use agentd_session_store::OnFatal;
 use agentd_settings::{Loaded, Settings};
 use agentd_store::{Backend, Mirror};
 use agentd_tools::Registry as Tools;
@@ -23,7 +22,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 /// How much longer than its deadline a drain may take before it is given up.
-const DRAIN_GRACE: Duration = Duration::from_secs(5);
+pub(crate) const DRAIN_GRACE: Duration = Duration::from_secs(5);
 /// How long the tree may take to stop.
 const STOP: Duration = Duration::from_secs(15);
 /// How long the store may take to close.
@@ -58,9 +57,9 @@ pub struct Node {
     paths: Paths,
     default_socket: bool,
     model_note: String,
-    root: ActorRef<RootMsg>,
-    handles: Handles,
-    backend: Arc<dyn Backend>,
+    pub(crate) root: ActorRef<RootMsg>,
+    pub(crate) handles: Handles,
+    pub(crate) backend: Arc<dyn Backend>,
     health: watch::Receiver<Health>,
     stop_requests: mpsc::Receiver<StopRequest>,
     stop_serving: watch::Sender<bool>,
@@ -88,11 +87,9 @@ impl Node {
         let children = Children::new(&models);
         let handles = children.handles();
         let (health_tx, health) = watch::channel(Health::default());
-        let fatal = health_tx.clone();
         let child_args = Arc::new(ChildArgs {
             home: args.environment.get("HOME").cloned(),
-            // A store that had to stop for good ends the process: a restart of its actor would not mend the disk.
-            on_fatal: OnFatal::new(move |why| fatal.send_modify(|health| health.fatal = Some(why))),
+            on_fatal: Health::on_fatal(&health_tx),
             settings: Arc::clone(&settings),
             backend: Arc::clone(&backend),
             models: models.clone(),
@@ -186,19 +183,17 @@ impl Node {
         else {
             return Ended::Failed("signals cannot be received".to_owned());
         };
-        let mut fatal = self.health.clone();
+        let mut health = self.health.clone();
         let request = tokio::select! {
             _ = term.recv() => StopRequest::Drain,
             _ = int.recv() => StopRequest::Drain,
             Some(request) = self.stop_requests.recv() => request,
-            Ok(health) = fatal.wait_for(|health| health.fatal.is_some()) => {
-                let why = health.fatal.clone().unwrap_or_default();
-                return Ended::Failed(why);
-            }
+            why = fatal(&mut health) => return Ended::Failed(why),
         };
         if request == StopRequest::Drain {
             tokio::select! {
                 () = self.drain() => {}
+                why = fatal(&mut health) => return Ended::Failed(why),
                 _ = term.recv() => tracing::warn!("a second signal: stopping at once"),
                 _ = int.recv() => tracing::warn!("a second signal: stopping at once"),
             }
@@ -207,7 +202,7 @@ impl Node {
         Ended::Stopped
     }
 
-    async fn drain(&self) {
+    pub(crate) async fn drain(&self) {
         let within = self.settings.node.drain_timeout;
         tracing::info!(?within, "draining: no new turns; what runs may end");
         let deadline_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
@@ -229,7 +224,7 @@ impl Node {
         }
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stop_serving.send_replace(true);
         if self.root.stop_and_wait(None, Some(STOP)).await.is_err() {
             tracing::warn!("the actor tree did not stop in time");
@@ -247,6 +242,14 @@ impl Node {
             Ok(Err(error)) => tracing::error!(%error, "the store did not close well"),
             Err(_) => tracing::error!("the store did not close in time"),
         }
+    }
+}
+
+/// Waits until the tree cannot go on. A root that is gone says nothing any more: nobody would restart anything.
+async fn fatal(health: &mut watch::Receiver<Health>) -> String {
+    match health.wait_for(|health| health.fatal.is_some()).await {
+        Ok(health) => health.fatal.clone().unwrap_or_default(),
+        Err(_) => "the root of the actor tree is down".to_owned(),
     }
 }
 

@@ -97,7 +97,9 @@ impl State {
             .entry(child.clone())
             .or_insert_with(|| RestartWindow::new(FORGIVEN, WINDOW_MS));
         if !window.allow(self.args.clock.now()) {
-            self.fatal(format!("{child} failed more than {FORGIVEN} times within a minute"));
+            self.fatal(format!(
+                "{child} failed more than {FORGIVEN} times within a minute"
+            ));
             return;
         }
         let mut again = vec![child.clone()];

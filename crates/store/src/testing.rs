@@ -20,6 +20,7 @@ pub struct CountingLog {
     appends: Mutex<BTreeMap<SessionId, u64>>,
     loads: Mutex<BTreeMap<SessionId, u64>>,
     lose: AtomicU64,
+    stalled: watch::Sender<Option<SessionId>>,
     fatal: watch::Sender<Option<String>>,
 }
 
@@ -50,6 +51,7 @@ impl CountingLog {
             appends: Mutex::default(),
             loads: Mutex::default(),
             lose: AtomicU64::new(0),
+            stalled: watch::channel(None).0,
             fatal,
         }
     }
@@ -62,6 +64,11 @@ impl CountingLog {
     /// From now on every append is refused, as after an I/O error.
     pub fn break_down(&self, why: &str) {
         self.fatal.send_replace(Some(why.to_owned()));
+    }
+
+    /// From now on pages of this session's log are not read, but waited for; `None` lets all go on.
+    pub fn stall(&self, session: Option<SessionId>) {
+        self.stalled.send_replace(session);
     }
 
     /// How many appends of a session were asked for, refused ones included.
@@ -93,6 +100,8 @@ impl SessionLog for CountingLog {
 
     async fn load(&self, session: SessionId, range: Range) -> Result<Page, StoreError> {
         bump(&self.loads, session);
+        let mut stalled = self.stalled.subscribe();
+        let _ = stalled.wait_for(|which| *which != Some(session)).await;
         self.inner.load(session, range).await
     }
 

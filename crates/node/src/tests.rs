@@ -1,0 +1,7 @@
+//! The whole tree with real actors, a store in memory and a scripted model; what a failure costs is what the tree says.
+
+mod meltdown;
+mod nodes;
+mod singletons;
+mod storing;
+mod world;

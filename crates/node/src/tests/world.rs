@@ -1,0 +1,433 @@
+//! A tree of its own for each test.
+
+use crate::children::{Child, ChildArgs, Children, Handles};
+use crate::root::{Health, Root, RootArgs};
+use agentd_actor_kit::{
+    CallError, Clock, Done, FeedFrame, FeedMsg, GateMsg, Handle, ModelMsg, Routed, SupervisorMsg, ToolMsg,
+    Viewer,
+};
+use agentd_protocol::{
+    Block, Budget, Delta, EffectClass, Event, EventBody, Fault, LoopLimits, PermissionMode, Principal,
+    RunState, SessionCreated, SessionId, Timestamp,
+};
+use agentd_provider::{
+    ModelSpec, Registry as Models, Script, ScriptedCall, ScriptedConversation, ScriptedTurn,
+};
+use agentd_sandbox::Environment;
+use agentd_settings::Settings;
+use agentd_store::testing::CountingLog;
+use agentd_store::{EncodedEvent, Options, Range, SessionLog, open};
+use agentd_tool_executor::ExecutorArgs;
+use agentd_tools::Registry as Tools;
+use agentd_turn::{Command, NewInput, Reply};
+use ractor::{Actor, ActorId, Message};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+/// Longer than anything that a test waits for; in the paused clock's time.
+pub(super) const LONG: Duration = Duration::from_secs(10_000);
+/// The opening of a session in which the model talks for ten seconds.
+pub(super) const TALK: &str = "talk";
+/// The opening of a session in which the model talks for ten seconds, reads a file, and says what is in it.
+pub(super) const READ: &str = "read";
+/// The model of most sessions.
+pub(super) const MODEL: &str = "scripted";
+/// A model of another provider, which takes one call at a time.
+pub(super) const NARROW: &str = "narrow";
+
+/// Tool calls that run at the same time.
+pub(super) const PERMITS: u32 = 2;
+
+/// How a singleton goes down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    Kill,
+    Panic,
+}
+
+pub(super) struct World {
+    pub(super) handles: Handles,
+    pub(super) log: Arc<CountingLog>,
+    pub(super) health: watch::Receiver<Health>,
+    pub(super) clock: Clock,
+    dir: TempDir,
+}
+
+impl World {
+    pub(super) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("a.txt"), "forty-two").unwrap();
+        let log = open("memory:", Path::new("/"), Options::default()).unwrap();
+        let log = Arc::new(CountingLog::new(log));
+        let clock = Clock::virtual_from(Timestamp(1_763_629_200_000));
+        let (health_tx, health) = watch::channel(Health::default());
+        let mut settings = Settings::default();
+        settings.tools.max_running = PERMITS;
+        let models = models();
+        let children = Children::new(&models);
+        let handles = children.handles();
+        let child_args = Arc::new(ChildArgs {
+            home: None,
+            on_fatal: Health::on_fatal(&health_tx),
+            backend: log.clone(),
+            models,
+            http: crate::start::http(&settings).unwrap(),
+            tools: Tools::builtin(&settings.tools),
+            executor: ExecutorArgs {
+                exe: "/proc/self/exe".into(),
+                environment: Environment::allowed(Vec::new(), &settings.sandbox.env),
+                spill_dir: dir.path().join("spill"),
+                tools: settings.tools.clone(),
+            },
+            settings: Arc::new(settings),
+            clock,
+        });
+        let args = RootArgs {
+            child_args,
+            children,
+            health: health_tx,
+            clock,
+        };
+        Actor::spawn(None, Root, args).await.unwrap();
+        Self {
+            handles,
+            log,
+            health,
+            clock,
+            dir,
+        }
+    }
+
+    /// Which incarnation of each singleton the handles point at.
+    pub(super) fn ids(&self) -> BTreeMap<Child, ActorId> {
+        let handles = &self.handles;
+        let mut ids = BTreeMap::from([
+            (Child::Feed, id(&handles.feed)),
+            (Child::SessionStore, id(&handles.store)),
+            (Child::ToolExecutor, id(&handles.tools)),
+            (Child::PermissionGate, id(&handles.gate)),
+            (Child::LoopSupervisor, id(&handles.supervisor)),
+        ]);
+        for (name, client) in &handles.models {
+            ids.insert(Child::ModelClient(name.clone()), id(client));
+        }
+        ids
+    }
+
+    /// Which singletons are others than before.
+    pub(super) fn replaced(&self, before: &BTreeMap<Child, ActorId>) -> Vec<Child> {
+        let now = self.ids();
+        let replaced = before.iter().filter(|(child, id)| now[child] != **id);
+        replaced.map(|(child, _)| child.clone()).collect()
+    }
+
+    /// Brings a singleton down: by a kill, or by a panic in its handler (the asker's callback runs there).
+    pub(super) fn bring_down(&self, child: &Child, how: How) {
+        let (handles, session) = (&self.handles, SessionId::NIL);
+        match child {
+            Child::Feed => down(&handles.feed, how, |done| FeedMsg::Deciders { session, done }),
+            // Its handler only starts tasks: there is nothing to panic in.
+            Child::SessionStore => handles.store.actor().unwrap().kill(),
+            Child::ModelClient(name) => down(&handles.models[name], how, |done| ModelMsg::Status { done }),
+            Child::ToolExecutor => down(&handles.tools, how, |done| ToolMsg::Acquire {
+                session,
+                class: EffectClass::Read,
+                workdir: "/".into(),
+                done,
+            }),
+            Child::PermissionGate => down(&handles.gate, how, |done| GateMsg::Rules { done }),
+            Child::LoopSupervisor => down(&handles.supervisor, how, |done| SupervisorMsg::Stats { done }),
+        }
+    }
+
+    /// Waits until so many singletons were restarted.
+    pub(super) async fn restarted(&self, times: u64) {
+        let health = self
+            .health_when(|health| health.restarts >= times || health.fatal.is_some())
+            .await;
+        assert_eq!(
+            health,
+            Health {
+                restarts: times,
+                fatal: None
+            }
+        );
+    }
+
+    /// Waits until the tree gives up, and tells why.
+    pub(super) async fn fatal(&self) -> String {
+        self.health_when(|health| health.fatal.is_some())
+            .await
+            .fatal
+            .unwrap()
+    }
+
+    async fn health_when(&self, when: impl FnMut(&Health) -> bool) -> Health {
+        let mut health = self.health.clone();
+        let health = tokio::time::timeout(LONG, health.wait_for(when)).await;
+        health.expect("the health stays").unwrap().clone()
+    }
+
+    pub(super) async fn ask(
+        &self,
+        session: SessionId,
+        command: Command,
+    ) -> Result<Result<Reply, Fault>, CallError> {
+        ask(&self.handles.supervisor, session, command).await
+    }
+
+    pub(super) fn new_id(&self) -> SessionId {
+        self.clock.stamp().session()
+    }
+
+    /// A session with this opening, on the usual model.
+    pub(super) async fn create(&self, opening: &str) -> SessionId {
+        let session = self.new_id();
+        self.create_as(session, MODEL, opening).await;
+        session
+    }
+
+    pub(super) async fn create_as(&self, session: SessionId, model: &str, opening: &str) {
+        let created = creation(self.dir.path(), model, opening);
+        self.ask(session, created).await.unwrap().unwrap();
+    }
+
+    pub(super) async fn events(&self, session: SessionId) -> Vec<Event> {
+        events(&*self.log, session).await
+    }
+
+    /// Waits for an event of this type in the log.
+    pub(super) async fn until(&self, session: SessionId, kind: &str) {
+        until(&*self.log, session, kind).await;
+    }
+
+    /// Waits for the end of the turn; the log has no gap (I2). Answers with it.
+    pub(super) async fn finished(&self, session: SessionId) -> Vec<Event> {
+        self.until(session, "turn.finished").await;
+        let events = self.events(session).await;
+        assert_gap_free(&events);
+        events
+    }
+
+    /// A session that does all that sessions do ends as it should.
+    pub(super) async fn assert_it_works(&self) {
+        let session = self.create(READ).await;
+        let events = self.finished(session).await;
+        assert!(last_text(&events).contains("forty-two"), "{:?}", kinds(&events));
+    }
+
+    /// Follows what is said of a session.
+    pub(super) async fn follow(&self, session: SessionId) -> mpsc::Receiver<FeedFrame> {
+        let (queue, frames) = mpsc::channel(1_024);
+        let viewer = Viewer {
+            id: 1,
+            queue,
+            deltas: true,
+            decides: false,
+        };
+        let attach = |done| FeedMsg::Attach {
+            session,
+            viewer,
+            done,
+        };
+        self.handles.feed.call(LONG, attach).await.unwrap();
+        frames
+    }
+
+    /// Lets the paused clock run on. Costs no wall time.
+    pub(super) async fn pass(&self, time: Duration) {
+        tokio::time::sleep_until(Instant::now() + time).await;
+    }
+}
+
+fn id<M: Message>(handle: &Handle<M>) -> ActorId {
+    handle.actor().expect("nothing is pointed at").get_id()
+}
+
+fn down<M: Message, T: Send + 'static>(handle: &Handle<M>, how: How, message: impl FnOnce(Done<T>) -> M) {
+    match how {
+        How::Kill => handle.actor().unwrap().kill(),
+        How::Panic => handle.cast(message(Done::new(|_| panic!("as the test wants")))),
+    }
+}
+
+/// Waits until a follower is told of this state.
+pub(super) async fn until_state(frames: &mut mpsc::Receiver<FeedFrame>, state: RunState) {
+    let told = |frame: FeedFrame| match frame {
+        FeedFrame::Delta { delta, .. } => matches!(&*delta, Delta::Status(status) if status.state == state),
+        FeedFrame::Event { .. } | FeedFrame::Lagged => false,
+    };
+    let wait = async { while !told(frames.recv().await.expect("the feed is gone")) {} };
+    tokio::time::timeout(LONG, wait)
+        .await
+        .expect("the state does not come");
+}
+
+pub(super) async fn ask(
+    supervisor: &Handle<SupervisorMsg>,
+    session: SessionId,
+    command: Command,
+) -> Result<Result<Reply, Fault>, CallError> {
+    let route = |done| {
+        SupervisorMsg::Route(Routed {
+            session,
+            command: Box::new(command),
+            by: Principal::user("ana"),
+            key: None,
+            done,
+        })
+    };
+    supervisor.call(LONG, route).await
+}
+
+pub(super) async fn events<L: SessionLog + ?Sized>(log: &L, session: SessionId) -> Vec<Event> {
+    let page = log.load(session, Range::after(0)).await.unwrap();
+    let lines = page.events.iter();
+    lines
+        .map(|(_, line)| EncodedEvent::decode(line).unwrap())
+        .collect()
+}
+
+pub(super) async fn until<L: SessionLog + ?Sized>(log: &L, session: SessionId, kind: &str) {
+    let mut committed = log.committed();
+    let wait = async {
+        loop {
+            committed.borrow_and_update();
+            if kinds(&events(log, session).await).contains(&kind) {
+                return;
+            }
+            committed.changed().await.unwrap();
+        }
+    };
+    let waited = tokio::time::timeout(LONG, wait).await;
+    assert!(
+        waited.is_ok(),
+        "no {kind} in {:?}",
+        kinds(&events(log, session).await)
+    );
+}
+
+pub(super) fn kinds(events: &[Event]) -> Vec<&'static str> {
+    events.iter().map(|event| event.body.kind()).collect()
+}
+
+/// The attempts of model calls, in order.
+pub(super) fn attempts(events: &[Event]) -> Vec<u32> {
+    let attempt = |event: &Event| match &event.body {
+        EventBody::ModelStarted(started) => Some(started.attempt),
+        _ => None,
+    };
+    events.iter().filter_map(attempt).collect()
+}
+
+/// What the model said at the end of the last turn.
+pub(super) fn last_text(events: &[Event]) -> String {
+    let text = |event: &Event| match &event.body {
+        EventBody::TurnFinished(finished) => Some(finished.text.clone()),
+        _ => None,
+    };
+    events.iter().rev().find_map(text).unwrap_or_default()
+}
+
+/// I2: 1, 2, 3, ….
+pub(super) fn assert_gap_free(events: &[Event]) {
+    let seqs: Vec<u64> = events.iter().map(|event| event.seq).collect();
+    assert_eq!(seqs, (1..=events.len() as u64).collect::<Vec<_>>());
+}
+
+pub(super) fn rename(title: &str) -> Command {
+    Command::Update {
+        title: Some(title.to_owned()),
+        model: None,
+        mode: None,
+        labels: None,
+        budget: None,
+    }
+}
+
+pub(super) fn creation(workdir: &Path, model: &str, opening: &str) -> Command {
+    let created = SessionCreated {
+        title: "t".into(),
+        project: "p".into(),
+        workdir: workdir.display().to_string(),
+        model: model.into(),
+        mode: PermissionMode::Default,
+        agent: None,
+        labels: BTreeMap::new(),
+        parent: None,
+        limits: LoopLimits::default(),
+        budget: Budget::default(),
+        tools: vec!["Read".into()],
+        system_prompt: None,
+        append_system_prompt: None,
+        rules: Vec::new(),
+    };
+    let first = NewInput {
+        content: vec![Block::text(opening)],
+        delivery: None,
+        key: None,
+        model: None,
+    };
+    Command::Create {
+        created: Box::new(created),
+        first: Some(first),
+    }
+}
+
+fn models() -> Models {
+    let script = Script {
+        conversations: vec![
+            ScriptedConversation {
+                when: TALK.into(),
+                turns: vec![talk()],
+                after: None,
+            },
+            ScriptedConversation {
+                when: READ.into(),
+                turns: vec![read(), said()],
+                after: None,
+            },
+        ],
+        ..Script::default()
+    };
+    let mut models = Models::default();
+    let narrow = ModelSpec {
+        provider: NARROW.into(),
+        max_concurrent: 1,
+        ..ModelSpec::scripted(NARROW, Arc::new(script.clone()))
+    };
+    models.insert(narrow, "for tests");
+    models.insert_scripted_default(MODEL, script, "for tests");
+    models
+}
+
+/// Ten pieces, one in a second.
+fn talk() -> ScriptedTurn {
+    ScriptedTurn {
+        text: "a long story, told slow ".repeat(10),
+        delay_ms: 1_000,
+        ..ScriptedTurn::default()
+    }
+}
+
+fn read() -> ScriptedTurn {
+    ScriptedTurn {
+        calls: vec![ScriptedCall {
+            name: "Read".into(),
+            input: serde_json::json!({ "file_path": "a.txt" }),
+        }],
+        ..talk()
+    }
+}
+
+fn said() -> ScriptedTurn {
+    ScriptedTurn {
+        text: "It says: {{last_result}}".into(),
+        ..ScriptedTurn::default()
+    }
+}
