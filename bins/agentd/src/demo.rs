@@ -13,21 +13,21 @@ use anyhow::{Context as _, Result};
 use project::Project;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use story::Teller;
+use story::{Teller, Titles};
 use tokio::task::JoinSet;
 
 /// How long a person may look at an approval before the demo answers it itself.
 const LOOK: Duration = Duration::from_millis(1_500);
 
-/// Runs the demo against the daemon on `socket` and tells it on stdout.
-pub(crate) async fn show(n: u32, socket: PathBuf) {
+/// Runs the demo against the daemon on `socket` and tells it on stdout; `ctl` is how to call `agentctl` for it.
+pub(crate) async fn show(n: u32, socket: PathBuf, ctl: String) {
     let teller = Teller::new(n);
-    if let Err(error) = run(n, &socket, &teller).await {
+    if let Err(error) = run(n, &socket, &teller, &ctl).await {
         teller.line(0, &format!("the demo failed: {error:#}"));
     }
 }
 
-async fn run(n: u32, socket: &Path, teller: &Teller) -> Result<()> {
+async fn run(n: u32, socket: &Path, teller: &Teller, ctl: &str) -> Result<()> {
     teller.banner();
     let client = Client::connect(socket, &ConnectOptions::default())
         .await
@@ -58,7 +58,7 @@ async fn run(n: u32, socket: &Path, teller: &Teller) -> Result<()> {
         .iter()
         .filter(|(_, end, _)| *end == EndReason::Completed)
         .count();
-    teller.closing(good, &crate::serve::agentctl(socket, false));
+    teller.closing(good, ctl);
     // The projects stay while the daemon stays: the person may want to look, or to go on in a session.
     std::future::pending::<()>().await;
     drop(work);
@@ -88,10 +88,11 @@ async fn one(number: u32, client: &Client, project: &Project, teller: &Teller) -
             ..AttachParams::default()
         })
         .await?;
+    let mut titles = Titles::new();
     while let Some(push) = viewer.next().await {
         let Push::Event(stored) = push else { continue };
         let event: Event = serde_json::from_slice(&stored.json).context("a stored event does not parse")?;
-        teller.event(number, &event);
+        teller.event(number, &event, &mut titles);
         match &event.body {
             EventBody::ApprovalAsked(asked) => {
                 tokio::time::sleep(LOOK).await;

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) fn run(args: Args, loaded: Loaded, environment: BTreeMap<String, String>) -> ExitCode {
     // The demo has a place of its own, so it always works, also beside a daemon with real work.
@@ -69,6 +71,8 @@ async fn serve(
     let socket = paths.socket.clone();
     let demo = args.demo;
     let notify = environment.get("NOTIFY_SOCKET").cloned();
+    let path = environment.get("PATH").cloned().unwrap_or_default();
+    let drain_timeout = loaded.settings.node.drain_timeout;
     let node = Node::start(NodeArgs {
         loaded,
         environment,
@@ -76,20 +80,43 @@ async fn serve(
         demo,
     })
     .await?;
-    announce(&node, notify.as_deref());
-    let showing = demo.map(|n| tokio::spawn(demo::show(n, socket)));
+    let ctl = agentctl(node.socket(), node.default_socket(), &path);
+    announce(&node, notify.as_deref(), demo.is_none().then_some(&ctl));
+    let showing = demo.map(|n| tokio::spawn(demo::show(n, socket, ctl)));
+    let telling = tokio::spawn(tell_signal(drain_timeout));
     let ended = node.until_ended().await;
+    telling.abort();
     if let Some(showing) = showing {
         showing.abort();
     }
+    say("agentd stopped");
     Ok(ended)
 }
 
-/// Says on stderr that the daemon is ready, which model it uses and why, and what to type next.
-fn announce(node: &Node, notify: Option<&str>) {
-    let mut stderr = std::io::stderr().lock();
-    let ctl = agentctl(node.socket(), node.default_socket());
-    let lines = [
+/// The node obeys the signals; a person who pressed Ctrl-C wants to know what is waited for.
+async fn tell_signal(drain_timeout: Duration) {
+    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        return;
+    };
+    tokio::select! {
+        _ = term.recv() => {}
+        _ = int.recv() => {}
+    }
+    say(&format!(
+        "stopping: calls that run may end within {} s; a second Ctrl-C (or SIGTERM) stops at once. Open turns go on at the next start",
+        drain_timeout.as_secs()
+    ));
+}
+
+fn say(line: &str) {
+    // A closed stderr is no reason to stop.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// Says on stderr that the daemon is ready, which model it uses and why, and what to type next (in the demo its end says so).
+fn announce(node: &Node, notify: Option<&str>, ctl: Option<&String>) {
+    let mut lines = vec![
         format!(
             "agentd ready on {} (pid {})",
             node.socket().display(),
@@ -98,11 +125,14 @@ fn announce(node: &Node, notify: Option<&str>) {
         format!("  model: {}", node.model_note()),
         format!("  data:  {}", node.data_dir().display()),
         "  web:   off (this version has none)".to_owned(),
-        format!("  next:  {ctl} run \"what does this project do?\"   {ctl} ps   {ctl} help"),
     ];
+    if let Some(ctl) = ctl {
+        lines.push(format!("  next:  {ctl} run \"what does this project do?\""));
+        lines.push(format!("         {ctl} ps"));
+        lines.push(format!("         {ctl} help"));
+    }
     for line in lines {
-        // A closed stderr is no reason to stop.
-        let _ = writeln!(stderr, "{line}");
+        say(&line);
     }
     if notify.is_some()
         && let Err(error) = agentd_node::notify_ready()
@@ -111,17 +141,20 @@ fn announce(node: &Node, notify: Option<&str>) {
     }
 }
 
-/// How to call `agentctl` for this daemon: from a checkout it is not built yet.
-pub(crate) fn agentctl(socket: &Path, default_socket: bool) -> String {
+/// How to call `agentctl` for this daemon: in a checkout it may not be built yet.
+fn agentctl(socket: &Path, default_socket: bool, path: &str) -> String {
     let exe = std::env::current_exe().unwrap_or_default();
-    let beside = exe.with_file_name("agentctl").exists();
+    let beside = exe.with_file_name("agentctl");
+    let on_path = std::env::split_paths(path).any(|dir| dir.join("agentctl") == beside);
     let in_checkout = exe
         .ancestors()
         .any(|dir| dir.file_name().is_some_and(|name| name == "target"));
-    let program = match (in_checkout, beside) {
-        (true, true) => exe.with_file_name("agentctl").display().to_string(),
-        (true, false) => "cargo run -qp agentctl --".to_owned(),
-        (false, _) => "agentctl".to_owned(),
+    let program = if beside.exists() && !on_path {
+        beside.display().to_string()
+    } else if in_checkout && !on_path {
+        "cargo run -qp agentctl --".to_owned()
+    } else {
+        "agentctl".to_owned()
     };
     if default_socket {
         program

@@ -77,7 +77,8 @@ impl Scribe {
                     self.follow(&mut frames).await;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "the scribe waits for the feed");
+                    // At the start and at the end there is none for a moment; its own restarts are told elsewhere.
+                    tracing::info!(%error, "the scribe waits for the feed");
                     tokio::time::sleep(Duration::from_secs(1)).await;
                 }
             }

@@ -1,6 +1,7 @@
 //! How the demo is told: one line an event.
 
-use agentd_protocol::{Block, Event, EventBody, ToolStatus};
+use agentd_protocol::{Block, Event, EventBody, ToolCallId, ToolFinished, ToolStatus};
+use std::collections::HashMap;
 use std::io::{IsTerminal as _, Write as _};
 
 /// Writes the story to stdout.
@@ -9,6 +10,9 @@ pub(super) struct Teller {
     colour: bool,
     sessions: u32,
 }
+
+/// What is remembered of one session while it is told: the titles of its running calls.
+pub(super) type Titles = HashMap<ToolCallId, String>;
 
 /// Lines of a tool's output that are shown.
 const OUTPUT_LINES: usize = 3;
@@ -23,7 +27,8 @@ impl Teller {
 
     pub(super) fn banner(&self) {
         self.print(&format!(
-            "\n{} agents repair {} small projects. The model's words are scripted; files, commands, approvals and the log are real.\n",
+            "\n{} agents repair {} small projects. The model's words are scripted; files, commands, approvals and the log are real.\n\
+             What an agent asks for is allowed after a moment, unless you answer first.\n",
             self.sessions, self.sessions
         ));
     }
@@ -39,8 +44,8 @@ impl Teller {
         self.print(&format!("{label} {}", agentd_text::for_terminal(text)));
     }
 
-    pub(super) fn event(&self, number: u32, event: &Event) {
-        for line in lines(&event.body) {
+    pub(super) fn event(&self, number: u32, event: &Event, titles: &mut Titles) {
+        for line in lines(event, titles) {
             self.line(number, &line);
         }
     }
@@ -65,7 +70,7 @@ impl Teller {
     pub(super) fn closing(&self, good: usize, ctl: &str) {
         self.print(&format!(
             "\n{good} of {} agents are done and their tests are green. The daemon stays up; from another terminal:\n\n  \
-             {ctl} ps -a\n  {ctl} logs @last\n  {ctl} attach @last\n\nCtrl-C stops it.",
+             {ctl} ps\n  {ctl} logs @last\n  {ctl} attach @last\n\nCtrl-C stops it.",
             self.sessions
         ));
     }
@@ -77,14 +82,14 @@ impl Teller {
 }
 
 /// What an event reads like; most have nothing to say.
-fn lines(body: &EventBody) -> Vec<String> {
-    match body {
+fn lines(event: &Event, titles: &mut Titles) -> Vec<String> {
+    match &event.body {
         EventBody::SessionCreated(session) => vec![format!("created in {}", session.workdir)],
         EventBody::ModelFinished(answer) => answer
             .content
             .iter()
             .filter_map(|block| match block {
-                Block::Text { text } => Some(format!("says: {}", first_line(text))),
+                Block::Text { text } => Some(format!("says: {}", gist(text))),
                 _ => None,
             })
             .collect(),
@@ -102,24 +107,14 @@ fn lines(body: &EventBody) -> Vec<String> {
             lines.extend(asked.detail.lines().map(|line| format!("      {line}")));
             lines
         }
-        EventBody::ApprovalDecided(decided) => vec![format!("answer: {}", word(&decided.decision))],
-        EventBody::ToolStarted(tool) => vec![format!("runs: {}", tool.title)],
-        EventBody::ToolFinished(done) => {
-            let shown = done.outcome.display.as_ref().unwrap_or(&done.outcome.llm_text);
-            let mark = if done.outcome.status == ToolStatus::Ok {
-                "ok"
-            } else {
-                "failed"
-            };
-            let mut lines: Vec<String> = shown
-                .lines()
-                .filter(|line| !line.trim().is_empty())
-                .take(OUTPUT_LINES)
-                .map(|l| format!("      {l}"))
-                .collect();
-            lines.push(format!("      {mark} after {} ms", done.outcome.duration_ms));
-            lines
+        EventBody::ApprovalDecided(decided) => {
+            vec![format!("answer: {} by {}", word(&decided.decision), event.by)]
         }
+        EventBody::ToolStarted(tool) => {
+            titles.insert(tool.tool_call, tool.title.clone());
+            vec![format!("runs: {}", tool.title)]
+        }
+        EventBody::ToolFinished(done) => finished(done, titles.remove(&done.tool_call)),
         EventBody::TurnFinished(end) => vec![format!(
             "done: {} ({} steps, {} tool calls)",
             word(&end.reason),
@@ -127,6 +122,44 @@ fn lines(body: &EventBody) -> Vec<String> {
             end.tool_calls
         )],
         _ => Vec::new(),
+    }
+}
+
+/// What a call did, and the lines of it that say most.
+fn finished(done: &ToolFinished, title: Option<String>) -> Vec<String> {
+    let outcome = &done.outcome;
+    let mark = if outcome.status == ToolStatus::Ok {
+        "ok:  "
+    } else {
+        "failed:"
+    };
+    let head = format!(
+        "{mark} {} ({} ms)",
+        title.unwrap_or_default(),
+        outcome.duration_ms
+    );
+    let shown = outcome.display.as_ref().unwrap_or(&outcome.llm_text);
+    let is_diff = shown.starts_with("--- ");
+    let says_most = |line: &&str| {
+        let changed = line.starts_with(['+', '-']) && !line.starts_with("+++ ") && !line.starts_with("--- ");
+        !line.trim().is_empty() && (changed || !is_diff)
+    };
+    let below = shown.lines().filter(says_most).take(OUTPUT_LINES);
+    std::iter::once(head)
+        .chain(below.map(|line| format!("      {line}")))
+        .collect()
+}
+
+/// The first paragraph, without an announcement of what follows it; the last one if that is all it is.
+fn gist(text: &str) -> &str {
+    let mut paragraphs = text.split("\n\n").map(str::trim).filter(|part| !part.is_empty());
+    let first = first_line(paragraphs.next().unwrap_or_default());
+    if !first.ends_with(':') {
+        return first;
+    }
+    match first.rfind(". ") {
+        Some(end) => first.get(..=end).unwrap_or(first),
+        None => first_line(paragraphs.last().unwrap_or(first)),
     }
 }
 
@@ -140,4 +173,50 @@ fn word(value: &impl serde::Serialize) -> String {
         .ok()
         .and_then(|v| v.as_str().map(str::to_owned))
         .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::{Stamp, Timestamp, ToolOutcome};
+
+    fn told(shown: &str) -> Vec<String> {
+        let tool_call = Stamp::new(Timestamp(1_763_629_200_123), 1).tool_call();
+        let outcome = ToolOutcome {
+            duration_ms: 7,
+            ..ToolOutcome::text(ToolStatus::Ok, shown)
+        };
+        finished(&ToolFinished { tool_call, outcome }, Some("Edit a.sh".into()))
+    }
+
+    #[test]
+    fn of_a_diff_only_the_changed_lines_are_told() {
+        let diff = "--- a/a.sh\n+++ b/a.sh\n@@ -1,3 +1,3 @@\n #!/bin/sh\n\n-total=1\n+total=0\n";
+        assert_eq!(
+            told(diff),
+            ["ok:   Edit a.sh (7 ms)", "      -total=1", "      +total=0"]
+        );
+    }
+
+    #[test]
+    fn of_other_output_the_first_lines_are_told() {
+        assert_eq!(
+            told("one\n\n- two\nthree\nfour"),
+            [
+                "ok:   Edit a.sh (7 ms)",
+                "      one",
+                "      - two",
+                "      three"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_gist_is_no_announcement() {
+        assert_eq!(gist("I look first.\n\nThen I act."), "I look first.");
+        assert_eq!(gist("The test says:\n\nFAILED\n\nI mend it."), "I mend it.");
+        assert_eq!(gist("Done. I mended it. It said:\n\nok"), "Done. I mended it.");
+        assert_eq!(gist("Well:"), "Well:");
+        assert_eq!(gist(""), "");
+    }
 }
