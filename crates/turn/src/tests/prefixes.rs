@@ -139,14 +139,14 @@ fn model(world: &mut World, pick: usize) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn i3_folding_equals_living_and_every_prefix_goes_on(
         limits in limits(),
         steps in 0..3_u64,
         idempotent: bool,
-        dice in prop::collection::vec(0..32_u32 * 360, 1..90),
+        dice in prop::collection::vec(0..32_u32 * 360, 1..60),
     ) {
         let budget = Budget { steps: steps * 7, ..Budget::default() };
         let mut world = World::with(SessionCreated { budget, ..created(limits) });

@@ -27,11 +27,18 @@ enum Turn {
     Backoff,
 }
 
-fn possible(world: &World) -> Vec<Turn> {
+/// Whether the model's first attempt may fail; without it there are fewer orders.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Model {
+    MayFail,
+    Answers,
+}
+
+fn possible(world: &World, model: Model) -> Vec<Turn> {
     let mut turns = Vec::new();
     if let Some((_, attempt)) = world.models.first() {
         turns.push(Turn::Answer);
-        if *attempt == 1 && world.joined().len() == 1 {
+        if model == Model::MayFail && *attempt == 1 && world.joined().len() == 1 {
             turns.push(Turn::Fail);
         }
     }
@@ -122,16 +129,16 @@ fn act(world: &mut World, act: Act) {
 }
 
 /// Walks every order of what remains; returns how many there are.
-fn explore(world: &World, left: &[Act], depth: usize) -> usize {
+fn explore(world: &World, model: Model, left: &[Act], depth: usize) -> usize {
     assert!(depth < 60, "it does not come to rest");
-    let turns = possible(world);
+    let turns = possible(world, model);
     if turns.is_empty() && left.is_empty() {
         let mut world = world.clone();
         if !world.agent.durable().approvals.is_empty() {
             assert_eq!(world.state(), RunState::Waiting(WaitReason::Approval));
             assert!(world.agent.at_rest());
             world.decide(Decision::Deny, Scope::Once).unwrap();
-            return explore(&world, left, depth + 1);
+            return explore(&world, model, left, depth + 1);
         }
         assert_eq!(world.state(), RunState::Idle);
         assert!(world.timers.is_empty() && world.agent.durable().inbox.is_empty());
@@ -142,50 +149,52 @@ fn explore(world: &World, left: &[Act], depth: usize) -> usize {
     for turn in turns {
         let mut next = world.clone();
         happen(&mut next, turn);
-        orders += explore(&next, left, depth + 1);
+        orders += explore(&next, model, left, depth + 1);
     }
     for (at, person) in left.iter().enumerate() {
         let mut next = world.clone();
         act(&mut next, *person);
         let mut rest = left.to_vec();
         rest.remove(at);
-        orders += explore(&next, &rest, depth + 1);
+        orders += explore(&next, model, &rest, depth + 1);
     }
     orders
 }
 
-fn check(acts: &[Act], at_least: usize) {
-    let orders = explore(&World::running(LoopLimits::default()), acts, 0);
+fn check(model: Model, acts: &[Act], at_least: usize) {
+    let orders = explore(&World::running(LoopLimits::default()), model, acts, 0);
     assert!(orders >= at_least, "only {orders} orders of {acts:?}");
 }
 
 #[test]
 fn i3_cancel_against_steer_in_every_order() {
-    check(&[Act::Cancel, Act::Steer], 50);
+    check(Model::MayFail, &[Act::Cancel, Act::Steer], 50);
 }
 
 #[test]
 fn i3_cancel_against_an_answer_in_every_order() {
-    check(&[Act::Cancel, Act::Allow], 50);
-    check(&[Act::Cancel, Act::Deny], 50);
+    check(Model::MayFail, &[Act::Cancel, Act::Allow], 50);
+    check(Model::MayFail, &[Act::Cancel, Act::Deny], 50);
 }
 
 #[test]
 fn i3_two_answers_in_every_order() {
-    check(&[Act::Allow, Act::Deny], 50);
+    check(Model::MayFail, &[Act::Allow, Act::Deny], 50);
 }
 
 #[test]
 fn i3_interrupt_against_queue_and_cancel_in_every_order() {
-    check(&[Act::Interrupt, Act::Queue, Act::Cancel], 200);
+    check(Model::MayFail, &[Act::Interrupt, Act::Queue, Act::Cancel], 200);
 }
 
 #[test]
 fn i4_a_crash_against_an_answer_and_a_steer_in_every_order() {
-    check(&[Act::Crash, Act::Allow, Act::Steer], 200);
+    check(Model::MayFail, &[Act::Crash, Act::Allow], 50);
+    check(Model::MayFail, &[Act::Crash, Act::Steer], 50);
+    check(Model::Answers, &[Act::Crash, Act::Allow, Act::Steer], 200);
 }
 
 #[test]
 fn i4_a_crash_against_a_cancel_in_every_order() {
-    check(&[Act::Crash, Act::Cancel], 50);
+    check(Model::MayFail, &[Act::Crash, Act::Cancel], 50);
 }
