@@ -58,7 +58,6 @@ pub(crate) struct ChildArgs {
     pub(crate) executor: ExecutorArgs,
     pub(crate) clock: Clock,
     pub(crate) home: Option<String>,
-    pub(crate) on_fatal: OnFatal,
 }
 
 /// The pointers that the root moves.
@@ -70,6 +69,7 @@ pub(crate) struct Children {
     tools: Pointer<ToolMsg>,
     gate: Pointer<GateMsg>,
     supervisor: Pointer<SupervisorMsg>,
+    on_fatal: OnFatal,
 }
 
 /// Everybody else's ends of the pointers.
@@ -84,8 +84,8 @@ pub(crate) struct Handles {
 }
 
 impl Children {
-    /// Pointers for these providers.
-    pub(crate) fn new(models: &Models) -> Self {
+    /// Pointers for these providers; `on_fatal` is told when the store had to stop for good.
+    pub(crate) fn new(models: &Models, on_fatal: OnFatal) -> Self {
         Self {
             feed: Pointer::new("the feed"),
             store: Pointer::new("the session store"),
@@ -97,6 +97,7 @@ impl Children {
             tools: Pointer::new("the tool executor"),
             gate: Pointer::new("the permission gate"),
             supervisor: Pointer::new("the loop supervisor"),
+            on_fatal,
         }
     }
 
@@ -131,68 +132,54 @@ impl Children {
         args: &ChildArgs,
         root: ActorCell,
     ) -> Result<ActorId, ActorProcessingErr> {
-        let settings = &args.settings;
         match child {
             Child::Feed => {
-                let limits = FeedLimits {
-                    viewer_bytes: usize::try_from(settings.limits.attach_ring_bytes).unwrap_or(usize::MAX),
-                    ..FeedLimits::default()
-                };
-                let feed = FeedArgs {
-                    committed: args.backend.committed(),
-                    limits,
-                };
-                Ok(point(
-                    &self.feed,
-                    Actor::spawn_linked(None, Feed, feed, root).await?.0,
-                ))
+                let (feed, _) = Actor::spawn_linked(None, Feed, feed_args(args), root).await?;
+                Ok(point(&self.feed, feed))
             }
             Child::SessionStore => {
-                let store = StoreArgs {
-                    backend: Arc::clone(&args.backend),
-                    feed: self.feed.handle(),
-                    limits: StoreLimits::default(),
-                    on_fatal: args.on_fatal.clone(),
-                };
-                Ok(point(
-                    &self.store,
-                    Actor::spawn_linked(None, SessionStore, store, root).await?.0,
-                ))
+                let (store, _) = Actor::spawn_linked(None, SessionStore, self.store_args(args), root).await?;
+                Ok(point(&self.store, store))
             }
             Child::ModelClient(provider) => {
-                let permits = args.models.providers().get(provider).copied().unwrap_or(1);
-                let client = ClientArgs {
-                    provider: provider.clone(),
-                    permits,
-                    clock: args.clock,
-                };
-                let actor = ModelClient::start(client, root).await?;
                 let pointer = self.models.get(provider).ok_or("no such provider")?;
-                Ok(point(pointer, actor))
+                let client = ModelClient::start(client_args(args, provider), root).await?;
+                Ok(point(pointer, client))
             }
-            Child::ToolExecutor => Ok(point(
-                &self.tools,
-                ToolExecutor::start(args.executor.clone(), root).await?,
-            )),
+            Child::ToolExecutor => {
+                let executor = ToolExecutor::start(args.executor.clone(), root).await?;
+                Ok(point(&self.tools, executor))
+            }
             Child::PermissionGate => {
-                let gate = GateArgs {
-                    rules: settings.permission.clone(),
-                    home: args.home.clone(),
-                    store: self.store.handle(),
-                    clock: args.clock,
-                };
-                Ok(point(&self.gate, PermissionGate::start(gate, root).await?))
+                let gate = PermissionGate::start(self.gate_args(args), root).await?;
+                Ok(point(&self.gate, gate))
             }
             Child::LoopSupervisor => {
                 let supervisor = SupervisorArgs {
                     services: Arc::new(self.services(args)),
-                    bounds: bounds(settings),
+                    bounds: bounds(&args.settings),
                 };
-                Ok(point(
-                    &self.supervisor,
-                    LoopSupervisor::start(supervisor, root).await?,
-                ))
+                let supervisor = LoopSupervisor::start(supervisor, root).await?;
+                Ok(point(&self.supervisor, supervisor))
             }
+        }
+    }
+
+    fn store_args(&self, args: &ChildArgs) -> StoreArgs {
+        StoreArgs {
+            backend: Arc::clone(&args.backend),
+            feed: self.feed.handle(),
+            limits: StoreLimits::default(),
+            on_fatal: self.on_fatal.clone(),
+        }
+    }
+
+    fn gate_args(&self, args: &ChildArgs) -> GateArgs {
+        GateArgs {
+            rules: args.settings.permission.clone(),
+            home: args.home.clone(),
+            store: self.store.handle(),
+            clock: args.clock,
         }
     }
 
@@ -233,6 +220,25 @@ impl Children {
             Child::PermissionGate => halt(&self.gate).await,
             Child::LoopSupervisor => halt(&self.supervisor).await,
         }
+    }
+}
+
+fn feed_args(args: &ChildArgs) -> FeedArgs {
+    let ring = args.settings.limits.attach_ring_bytes;
+    FeedArgs {
+        committed: args.backend.committed(),
+        limits: FeedLimits {
+            viewer_bytes: usize::try_from(ring).unwrap_or(usize::MAX),
+            ..FeedLimits::default()
+        },
+    }
+}
+
+fn client_args(args: &ChildArgs, provider: &str) -> ClientArgs {
+    ClientArgs {
+        provider: provider.to_owned(),
+        permits: args.models.providers().get(provider).copied().unwrap_or(1),
+        clock: args.clock,
     }
 }
 

@@ -1,9 +1,9 @@
 //! A running node: started from settings, ended by a signal, a client, or a failure that no restart mends.
 
-use crate::children::{ChildArgs, Children, Handles};
+use crate::children::Handles;
 use crate::error::NodeError;
 use crate::paths::Paths;
-use crate::root::{Health, Root, RootArgs, RootMsg};
+use crate::root::{Health, RootMsg, Tree};
 use crate::rotated::Rotated;
 use crate::scribe::Scribe;
 use crate::view::View;
@@ -11,8 +11,7 @@ use agentd_actor_kit::{Clock, SupervisorMsg};
 use agentd_api::{Api, NodeFacts, Parts, StopRequest};
 use agentd_settings::{Loaded, Settings};
 use agentd_store::{Backend, Mirror};
-use agentd_tools::Registry as Tools;
-use ractor::{Actor, ActorRef};
+use ractor::ActorRef;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -84,33 +83,13 @@ impl Node {
         let models = crate::start::models(&settings, &args.environment, args.demo).await?;
         let model_note = format!("{} ({})", models.default_model(), models.default_reason());
         let clock = Clock::System;
-        let children = Children::new(&models);
-        let handles = children.handles();
-        let (health_tx, health) = watch::channel(Health::default());
-        let child_args = Arc::new(ChildArgs {
-            home: args.environment.get("HOME").cloned(),
-            on_fatal: Health::on_fatal(&health_tx),
-            settings: Arc::clone(&settings),
-            backend: Arc::clone(&backend),
-            models: models.clone(),
-            http: crate::start::http(&settings)?,
-            tools: Tools::builtin(&settings.tools),
-            executor: crate::start::executor(&settings, &args.environment, &args.paths)?,
-            clock,
-        });
-        let tools = child_args.tools.clone();
-        let root_args = RootArgs {
-            child_args,
-            children,
-            health: health_tx,
-            clock,
-        };
-        let (root, _) = Actor::spawn(None, Root, root_args)
-            .await
-            .map_err(|e| NodeError::Actor {
-                actor: "the root",
-                why: e.to_string(),
-            })?;
+        let child_args = crate::start::child_args(&args, &settings, &backend, &models, clock)?;
+        let registry = child_args.tools.clone();
+        let Tree {
+            root,
+            handles,
+            health,
+        } = Tree::start(child_args).await?;
         let (stop_tx, stop_requests) = mpsc::channel(4);
         let parts = Parts {
             supervisor: handles.supervisor.clone(),
@@ -123,7 +102,7 @@ impl Node {
                 clients: handles.models.clone(),
                 health: health.clone(),
             }),
-            registry: tools,
+            registry,
             settings: Arc::clone(&settings),
             clock,
             facts: facts(&settings, &args.paths, &model_note, clock),

@@ -4,12 +4,12 @@
 //! supervisor after it, because loops that wait for an answer of the old store must fold anew. Three restarts of one
 //! child within a minute are a meltdown: the process ends with 70 and whoever watches it starts it again.
 
-use crate::children::{Child, ChildArgs, Children};
-use agentd_actor_kit::{Alarm, Clock, Down, RestartWindow};
+use crate::children::{Child, ChildArgs, Children, Handles};
+use crate::error::NodeError;
+use agentd_actor_kit::{Alarm, Down, RestartWindow};
 use agentd_session_store::OnFatal;
 use ractor::{Actor, ActorId, ActorProcessingErr, ActorRef, SupervisionEvent};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -31,7 +31,7 @@ pub struct Health {
 
 impl Health {
     /// What a store calls that had to stop for good. It ends the process: a restart of its actor would not mend the disk.
-    pub(crate) fn on_fatal(health: &watch::Sender<Self>) -> OnFatal {
+    fn on_fatal(health: &watch::Sender<Self>) -> OnFatal {
         let health = health.clone();
         OnFatal::new(move |why| health.send_modify(|health| health.fatal = Some(why)))
     }
@@ -58,10 +58,42 @@ pub(crate) struct Root;
 /// What the root starts from.
 #[derive(Debug)]
 pub(crate) struct RootArgs {
-    pub(crate) child_args: Arc<ChildArgs>,
-    pub(crate) children: Children,
-    pub(crate) health: watch::Sender<Health>,
-    pub(crate) clock: Clock,
+    child_args: ChildArgs,
+    children: Children,
+    health: watch::Sender<Health>,
+}
+
+/// A running tree, from outside.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    pub(crate) root: ActorRef<RootMsg>,
+    pub(crate) handles: Handles,
+    /// Ends when the root is gone.
+    pub(crate) health: watch::Receiver<Health>,
+}
+
+impl Tree {
+    /// Starts the root and all singletons.
+    pub(crate) async fn start(child_args: ChildArgs) -> Result<Self, NodeError> {
+        let (health_tx, health) = watch::channel(Health::default());
+        let children = Children::new(&child_args.models, Health::on_fatal(&health_tx));
+        let handles = children.handles();
+        let args = RootArgs {
+            child_args,
+            children,
+            health: health_tx,
+        };
+        let started = Actor::spawn(None, Root, args).await;
+        let (root, _) = started.map_err(|e| NodeError::Actor {
+            actor: "the root",
+            why: e.to_string(),
+        })?;
+        Ok(Self {
+            root,
+            handles,
+            health,
+        })
+    }
 }
 
 /// The root's state.
@@ -96,7 +128,7 @@ impl State {
             .windows
             .entry(child.clone())
             .or_insert_with(|| RestartWindow::new(FORGIVEN, WINDOW_MS));
-        if !window.allow(self.args.clock.now()) {
+        if !window.allow(self.args.child_args.clock.now()) {
             self.fatal(format!(
                 "{child} failed more than {FORGIVEN} times within a minute"
             ));

@@ -1,12 +1,16 @@
 //! From settings to the parts of a node.
 
+use crate::children::ChildArgs;
 use crate::error::NodeError;
+use crate::node::NodeArgs;
 use crate::paths::Paths;
+use agentd_actor_kit::Clock;
 use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
 use agentd_sandbox::Environment;
 use agentd_settings::Settings;
 use agentd_store::{Backend, Mirror, Options};
 use agentd_tool_executor::ExecutorArgs;
+use agentd_tools::Registry as Tools;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,8 +65,28 @@ pub(crate) fn http(settings: &Settings) -> Result<reqwest::Client, NodeError> {
         .map_err(|e| NodeError::Unsupported(e.to_string()))
 }
 
+/// What the singletons are made from.
+pub(crate) fn child_args(
+    args: &NodeArgs,
+    settings: &Arc<Settings>,
+    backend: &Arc<dyn Backend>,
+    models: &Models,
+    clock: Clock,
+) -> Result<ChildArgs, NodeError> {
+    Ok(ChildArgs {
+        settings: Arc::clone(settings),
+        backend: Arc::clone(backend),
+        models: models.clone(),
+        http: http(settings)?,
+        tools: Tools::builtin(&settings.tools),
+        executor: executor(settings, &args.environment, &args.paths)?,
+        clock,
+        home: args.environment.get("HOME").cloned(),
+    })
+}
+
 /// What running tools need.
-pub(crate) fn executor(
+fn executor(
     settings: &Settings,
     environment: &BTreeMap<String, String>,
     paths: &Paths,

@@ -2,6 +2,7 @@
 
 mod meltdown;
 mod nodes;
+mod script;
 mod singletons;
 mod storing;
 mod world;

@@ -1,8 +1,7 @@
 //! A singleton that goes down is restarted alone.
 
-use super::world::{
-    How, LONG, MODEL, NARROW, PERMITS, READ, TALK, World, attempts, kinds, last_text, until_state,
-};
+use super::script::{MODEL, NARROW, READ, TALK};
+use super::world::{How, LONG, PERMITS, World, attempts, kinds, last_text, until_state};
 use crate::children::Child;
 use agentd_actor_kit::{Done, JudgeRequest, ModelMsg, ToolMsg};
 use agentd_protocol::{
@@ -21,7 +20,7 @@ async fn it_costs_only_itself(child: &Child) {
         world.until(session, "model.started").await;
         world.bring_down(child, how);
         world.restarted(1).await;
-        assert_eq!(world.replaced(&before), [child.clone()], "{how:?}");
+        assert_eq!(world.replaced(&before), std::slice::from_ref(child), "{how:?}");
         let events = world.finished(session).await;
         assert_eq!(kinds(&events), undisturbed, "{how:?}");
         assert!(last_text(&events).contains("forty-two"), "{how:?}");

@@ -1,6 +1,7 @@
 //! The session store and the loop supervisor go down.
 
-use super::world::{How, MODEL, READ, TALK, World, assert_gap_free, attempts, kinds, rename};
+use super::script::{MODEL, READ, TALK};
+use super::world::{How, World, assert_gap_free, attempts, kinds, rename};
 use crate::children::Child;
 use agentd_protocol::{Event, EventBody};
 use std::time::Duration;

@@ -1,7 +1,8 @@
 //! A tree of its own for each test.
 
-use crate::children::{Child, ChildArgs, Children, Handles};
-use crate::root::{Health, Root, RootArgs};
+use super::script::{MODEL, READ, models};
+use crate::children::{Child, ChildArgs, Handles};
+use crate::root::{Health, Tree};
 use agentd_actor_kit::{
     CallError, Clock, Done, FeedFrame, FeedMsg, GateMsg, Handle, ModelMsg, Routed, SupervisorMsg, ToolMsg,
     Viewer,
@@ -10,9 +11,6 @@ use agentd_protocol::{
     Block, Budget, Delta, EffectClass, Event, EventBody, Fault, LoopLimits, PermissionMode, Principal,
     RunState, SessionCreated, SessionId, Timestamp,
 };
-use agentd_provider::{
-    ModelSpec, Registry as Models, Script, ScriptedCall, ScriptedConversation, ScriptedTurn,
-};
 use agentd_sandbox::Environment;
 use agentd_settings::Settings;
 use agentd_store::testing::CountingLog;
@@ -20,7 +18,7 @@ use agentd_store::{EncodedEvent, Options, Range, SessionLog, open};
 use agentd_tool_executor::ExecutorArgs;
 use agentd_tools::Registry as Tools;
 use agentd_turn::{Command, NewInput, Reply};
-use ractor::{Actor, ActorId, Message};
+use ractor::{ActorId, Message};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -31,15 +29,6 @@ use tokio::time::Instant;
 
 /// Longer than anything that a test waits for; in the paused clock's time.
 pub(super) const LONG: Duration = Duration::from_secs(10_000);
-/// The opening of a session in which the model talks for ten seconds.
-pub(super) const TALK: &str = "talk";
-/// The opening of a session in which the model talks for ten seconds, reads a file, and says what is in it.
-pub(super) const READ: &str = "read";
-/// The model of most sessions.
-pub(super) const MODEL: &str = "scripted";
-/// A model of another provider, which takes one call at a time.
-pub(super) const NARROW: &str = "narrow";
-
 /// Tool calls that run at the same time.
 pub(super) const PERMITS: u32 = 2;
 
@@ -65,17 +54,12 @@ impl World {
         let log = open("memory:", Path::new("/"), Options::default()).unwrap();
         let log = Arc::new(CountingLog::new(log));
         let clock = Clock::virtual_from(Timestamp(1_763_629_200_000));
-        let (health_tx, health) = watch::channel(Health::default());
         let mut settings = Settings::default();
         settings.tools.max_running = PERMITS;
-        let models = models();
-        let children = Children::new(&models);
-        let handles = children.handles();
-        let child_args = Arc::new(ChildArgs {
+        let child_args = ChildArgs {
             home: None,
-            on_fatal: Health::on_fatal(&health_tx),
             backend: log.clone(),
-            models,
+            models: models(),
             http: crate::start::http(&settings).unwrap(),
             tools: Tools::builtin(&settings.tools),
             executor: ExecutorArgs {
@@ -86,18 +70,12 @@ impl World {
             },
             settings: Arc::new(settings),
             clock,
-        });
-        let args = RootArgs {
-            child_args,
-            children,
-            health: health_tx,
-            clock,
         };
-        Actor::spawn(None, Root, args).await.unwrap();
+        let tree = Tree::start(child_args).await.unwrap();
         Self {
-            handles,
+            handles: tree.handles,
+            health: tree.health,
             log,
-            health,
             clock,
             dir,
         }
@@ -376,58 +354,5 @@ pub(super) fn creation(workdir: &Path, model: &str, opening: &str) -> Command {
     Command::Create {
         created: Box::new(created),
         first: Some(first),
-    }
-}
-
-fn models() -> Models {
-    let script = Script {
-        conversations: vec![
-            ScriptedConversation {
-                when: TALK.into(),
-                turns: vec![talk()],
-                after: None,
-            },
-            ScriptedConversation {
-                when: READ.into(),
-                turns: vec![read(), said()],
-                after: None,
-            },
-        ],
-        ..Script::default()
-    };
-    let mut models = Models::default();
-    let narrow = ModelSpec {
-        provider: NARROW.into(),
-        max_concurrent: 1,
-        ..ModelSpec::scripted(NARROW, Arc::new(script.clone()))
-    };
-    models.insert(narrow, "for tests");
-    models.insert_scripted_default(MODEL, script, "for tests");
-    models
-}
-
-/// Ten pieces, one in a second.
-fn talk() -> ScriptedTurn {
-    ScriptedTurn {
-        text: "a long story, told slow ".repeat(10),
-        delay_ms: 1_000,
-        ..ScriptedTurn::default()
-    }
-}
-
-fn read() -> ScriptedTurn {
-    ScriptedTurn {
-        calls: vec![ScriptedCall {
-            name: "Read".into(),
-            input: serde_json::json!({ "file_path": "a.txt" }),
-        }],
-        ..talk()
-    }
-}
-
-fn said() -> ScriptedTurn {
-    ScriptedTurn {
-        text: "It says: {{last_result}}".into(),
-        ..ScriptedTurn::default()
     }
 }
