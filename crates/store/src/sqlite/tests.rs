@@ -202,10 +202,16 @@ fn urls_say_what_is_wrong_with_them() {
     };
     assert_eq!(
         refusal("postgres://db/agentd"),
-        "the store backend \"postgres\" is not in this build"
+        "store.url: the backend \"postgres\" is not in this version; use sqlite:PATH or memory:"
     );
-    assert_eq!(refusal("agentd.db"), "store.url \"agentd.db\" is not understood");
-    assert_eq!(refusal("sqlite:"), "store.url \"sqlite:\" is not understood");
+    assert_eq!(
+        refusal("agentd.db"),
+        "store.url \"agentd.db\" is not understood; use sqlite:PATH or memory:"
+    );
+    assert_eq!(
+        refusal("sqlite:"),
+        "store.url \"sqlite:\" is not understood; use sqlite:PATH or memory:"
+    );
     assert!(open("memory:", dir.path(), Options::default()).is_ok());
 }
 
