@@ -69,9 +69,11 @@ pub(crate) fn close_calls(draft: &mut Draft<'_, '_>, why: &str) {
         .map(|call| (call.id, call.stage.clone()))
         .collect();
     for (tool_call, stage) in open {
+        let mut duration_ms = 0;
         let (status, text) = match stage {
             Stage::Denied(text) => (ToolStatus::Denied, text),
-            Stage::Running(_) => {
+            Stage::Running(started) => {
+                duration_ms = draft.now().since_ms(started.at);
                 if draft.volatile().running.remove(&tool_call) {
                     draft.effect(Effect::KillTool { tool_call });
                 }
@@ -85,10 +87,11 @@ pub(crate) fn close_calls(draft: &mut Draft<'_, '_>, why: &str) {
                 (ToolStatus::Interrupted, why.to_owned())
             }
         };
-        draft.emit(ToolFinished {
-            tool_call,
-            outcome: ToolOutcome::text(status, text),
-        });
+        let outcome = ToolOutcome {
+            duration_ms,
+            ..ToolOutcome::text(status, text)
+        };
+        draft.emit(ToolFinished { tool_call, outcome });
     }
     draft.volatile().pending.clear();
 }

@@ -192,13 +192,24 @@ fn cancelling_while_calls_are_judged_keeps_the_answer_and_what_it_cost() {
     world.check_log();
 }
 
+fn took(world: &World) -> Vec<u64> {
+    let finished = world.step.events.iter().filter_map(|event| match &event.body {
+        EventBody::ToolFinished(done) => Some(done.outcome.duration_ms),
+        _ => None,
+    });
+    finished.collect()
+}
+
 #[test]
 fn cancelling_while_a_call_runs_and_another_is_asked_about_closes_both() {
     let mut world = World::running(LoopLimits::default());
     world.call(&["Read", "Bash"]);
     world.judge(VerdictKind::Allow);
     world.judge(VerdictKind::Ask);
+    world.now += 1_500;
     world.cancel().unwrap();
+    // The world moves on by 10 ms with every input.
+    assert_eq!(took(&world), [1_510, 0], "only the one that ran took time");
     assert_eq!(
         world.kinds(),
         [
