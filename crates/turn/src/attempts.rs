@@ -7,7 +7,7 @@ use crate::guards::STUTTER;
 use crate::input::{ModelAnswer, ModelFailure};
 use crate::stutter::{Stutter, stutters};
 use crate::volatile::{Answer, Live};
-use crate::{ending, inbox, judging, limits, words};
+use crate::{ending, inbox, judging, limits, spending, words};
 use agentd_protocol::{
     Block, CallId, EndReason, FailureClass, ModelFailed, ModelFinished, ModelStarted, StopReason, Timestamp,
     Usage, WarningRaised,
@@ -138,15 +138,19 @@ pub(crate) fn record(draft: &mut Draft<'_, '_>, answered: Answer) {
         ..
     } = answered;
     let stop_reason = answer.stop_reason;
+    let (usage, uncounted) = spending::of(draft, &answer);
     draft.emit(ModelFinished {
         call,
         attempt,
         content: answer.content,
         stop_reason,
-        usage: answer.usage,
+        usage,
         cost_usd: answer.cost_usd,
         latency: answer.latency,
     });
+    for warning in uncounted {
+        draft.emit(warning);
+    }
     if stop_reason == StopReason::Other {
         draft.emit(WarningRaised {
             code: "unknown_stop_reason".to_owned(),

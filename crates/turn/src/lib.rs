@@ -28,6 +28,7 @@ mod judging;
 mod limits;
 mod open_call;
 mod recover;
+mod spending;
 mod status;
 mod steps;
 mod stutter;

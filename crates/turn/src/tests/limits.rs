@@ -253,6 +253,51 @@ fn the_last_step_of_a_budget_may_be_retried() {
     assert_eq!((world.reason(), world.ended().steps), (EndReason::Completed, 1));
 }
 
+fn warnings(world: &World) -> Vec<String> {
+    let raised = world.log.iter().filter_map(|event| match &event.body {
+        EventBody::WarningRaised(raised) => Some(raised.code.clone()),
+        _ => None,
+    });
+    raised.collect()
+}
+
+#[test]
+fn a_token_budget_holds_although_the_server_counts_nothing() {
+    let mut world = budget(Budget {
+        tokens: 40,
+        ..Budget::default()
+    });
+    for _ in 0..4 {
+        let answer = ModelAnswer {
+            usage: Usage::default(),
+            ..answer_of(vec![Block::text("x".repeat(50))], StopReason::PauseTurn)
+        };
+        if world.models.is_empty() {
+            break;
+        }
+        world.answer_with(answer);
+    }
+    assert_eq!(world.reason(), EndReason::Budget);
+    // Seven tokens of conversation and thirteen of answer, twice.
+    assert_eq!((world.ended().usage.total(), world.ended().steps), (40, 2));
+    assert_eq!(warnings(&world), ["usage_estimated"], "once a turn");
+}
+
+#[test]
+fn a_money_budget_says_when_it_cannot_see_the_cost() {
+    let mut world = budget(Budget {
+        usd: 1.0,
+        ..Budget::default()
+    });
+    let answer = ModelAnswer {
+        cost_usd: None,
+        ..answer_of(vec![Block::text("Done.")], StopReason::EndTurn)
+    };
+    world.answer_with(answer);
+    assert_eq!(warnings(&world), ["cost_unknown"]);
+    assert_eq!(world.reason(), EndReason::Completed);
+}
+
 #[test]
 fn the_time_budget_counts_work_and_not_the_waiting_for_people() {
     let mut world = budget(Budget {

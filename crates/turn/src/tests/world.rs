@@ -271,11 +271,15 @@ impl World {
     }
 
     pub(super) fn answer(&mut self, content: Vec<Block>, stop: StopReason) -> &Step {
+        self.answer_with(answer_of(content, stop))
+    }
+
+    pub(super) fn answer_with(&mut self, answer: ModelAnswer) -> &Step {
         let (call, attempt) = self.models.pop().expect("a model runs");
         self.input(Input::ModelAnswered {
             call,
             attempt,
-            answer: answer_of(content, stop),
+            answer,
         })
     }
 

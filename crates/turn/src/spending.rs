@@ -1,0 +1,50 @@
+//! What an answer spent, where a budget needs it and the provider does not say: a hard limit must not fail for want of
+//! a number.
+
+use crate::draft::Draft;
+use crate::input::ModelAnswer;
+use agentd_protocol::{Block, Usage, WarningRaised};
+
+/// Bytes of text in a token, about.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// The tokens of an answer, and what people should know about the count; they are told once a turn. With a token budget
+/// an answer without a count is estimated.
+pub(crate) fn of(draft: &Draft<'_, '_>, answer: &ModelAnswer) -> (Usage, Vec<WarningRaised>) {
+    let budget = draft.durable().budget();
+    let (mut usage, mut warnings) = (answer.usage, Vec::new());
+    if budget.tokens > 0 && usage.total() == 0 {
+        usage.input = draft.scene.input_tokens_estimate;
+        usage.output = said(&answer.content).div_ceil(BYTES_PER_TOKEN);
+        warnings.push(warning(
+            "usage_estimated",
+            "the model's server counts no tokens; they are estimated for the session's token budget",
+        ));
+    }
+    if budget.usd > 0.0 && answer.cost_usd.is_none() {
+        warnings.push(warning(
+            "cost_unknown",
+            "this model has no price, so the session's money budget does not see what it costs; set its price under [models]",
+        ));
+    }
+    if draft.turn().is_some_and(|turn| turn.steps > 1) {
+        warnings.clear();
+    }
+    (usage, warnings)
+}
+
+fn said(content: &[Block]) -> u64 {
+    let bytes = content.iter().map(|block| match block {
+        Block::Text { text } | Block::Thinking { text, .. } => text.len(),
+        Block::ToolUse { input, .. } => input.to_string().len(),
+        Block::Image { .. } | Block::ToolResult { .. } | Block::Unknown => 0,
+    });
+    u64::try_from(bytes.sum::<usize>()).unwrap_or(u64::MAX)
+}
+
+fn warning(code: &str, message: &str) -> WarningRaised {
+    WarningRaised {
+        code: code.to_owned(),
+        message: message.to_owned(),
+    }
+}
