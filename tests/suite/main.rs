@@ -7,10 +7,15 @@
 
 mod bad_input;
 mod cancel;
+mod commands;
 mod demo;
 mod faults;
 mod fleet;
+mod idempotency;
+mod queue;
+mod reconnect;
 mod secrets;
+mod self_approval;
 mod terminals;
 mod viewers;
 

@@ -3,7 +3,7 @@
 use crate::dial::Dial;
 use crate::failure::Failure;
 use agentd_client::{Client, ClientError, Ended, Push, Subscription};
-use agentd_protocol::{AttachParams, Delta, Event, Fault, FaultClass, Seq, Synced};
+use agentd_protocol::{AttachParams, Delta, Event, EventBody, Fault, FaultClass, RunState, Seq, Synced};
 use std::time::Duration;
 
 /// Tries to come back before giving up, each a little later than the one before.
@@ -43,6 +43,18 @@ pub(crate) enum News {
     Back,
     /// The daemon says that there is no more.
     Ended(Ended),
+}
+
+impl News {
+    /// Whether nothing comes after it: the session is closed, or gone.
+    pub(crate) fn is_last(&self) -> bool {
+        match self {
+            Self::Event(event, _) => matches!(event.body, EventBody::SessionClosed(_)),
+            Self::Synced(synced) => synced.status.state == RunState::Closed,
+            Self::Ended(_) => true,
+            Self::Delta(_) | Self::Lagged | Self::Retrying | Self::Back => false,
+        }
+    }
 }
 
 /// Follows one session.

@@ -1,6 +1,8 @@
 //! The open approvals of a session, as a viewer sees them.
 
-use agentd_protocol::{ApprovalAsked, ApprovalDecided, ApprovalId, Decision, Event, EventBody, OpenApproval, Principal};
+use agentd_protocol::{
+    ApprovalAsked, ApprovalDecided, ApprovalId, Decision, Event, EventBody, OpenApproval, Principal,
+};
 use std::collections::HashSet;
 
 /// Open approvals in the order in which they were asked, and those that were answered here.

@@ -11,8 +11,8 @@ use crate::talk::manner::{Held, Interrupt, Manner, Unattended};
 use crate::talk::screen::Screen;
 use crate::talk::turn_watch::{RunResult, TurnWatch};
 use agentd_protocol::{
-    ApprovalId, Block, CancelInputParams, CancelTurnParams, Delta, Event, EventBody, Fault, FaultClass, InputId, RunState, SendParams,
-    Status, WaitReason,
+    ApprovalId, Block, CancelInputParams, CancelTurnParams, Delta, Event, EventBody, Fault, FaultClass,
+    InputId, RunState, SendParams, Status, WaitReason,
 };
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};

@@ -68,7 +68,11 @@ impl TurnWatch {
 
     /// The input, while no turn has taken it.
     pub(crate) const fn waits(&self) -> Option<InputId> {
-        if self.turn.is_none() { Some(self.input) } else { None }
+        if self.turn.is_none() {
+            Some(self.input)
+        } else {
+            None
+        }
     }
 
     /// Takes an event in; gives the result when the turn has ended.

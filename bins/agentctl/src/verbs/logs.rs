@@ -9,7 +9,7 @@ use crate::follow::{Follower, News, Wanted, unreadable};
 use crate::talk::{Place, Screen};
 use crate::values;
 use agentd_client::Client;
-use agentd_protocol::{Event, EventBody, ExportParams, Seq, Timestamp};
+use agentd_protocol::{Event, ExportParams, Seq, Timestamp};
 use std::collections::VecDeque;
 
 /// Lines of a tool's output in a transcript; `-o wide` has them all.
@@ -99,28 +99,27 @@ pub(crate) async fn logs(ctx: &mut Ctx, args: &LogsArgs) -> Result<Exit, Failure
         exact,
         choice,
     };
-    let head = stored(ctx, &client, &session, after, args.tail, &mut printer).await?;
-    if args.follow {
-        let wanted = Wanted {
-            session,
-            after: head.0,
-            tail: None,
-            deltas: !exact,
-            decides: false,
-        };
-        if !head.1 {
-            return follow(
-                ctx,
-                Follower::attach(ctx.dial()?, client, wanted).await?,
-                &mut printer,
-            )
-            .await;
-        }
+    if !args.follow {
+        stored(ctx, &client, &session, after, args.tail, &mut printer).await?;
+        return Ok(Exit::OK);
     }
-    Ok(Exit::OK)
+    // Without `-n` the replay of the follower is the log; a connection lost meanwhile costs nothing.
+    let after = match args.tail {
+        Some(_) => stored(ctx, &client, &session, after, args.tail, &mut printer).await?,
+        None => after,
+    };
+    let wanted = Wanted {
+        session,
+        after,
+        tail: None,
+        deltas: !exact,
+        decides: false,
+    };
+    let follower = Follower::attach(ctx.dial()?, client, wanted).await?;
+    follow(ctx, follower, &mut printer).await
 }
 
-/// Prints what is stored; with `tail` only the last that are chosen. Gives the last seq and whether the log is closed.
+/// Prints what is stored; with `tail` only the last that are chosen. Gives the last seq.
 async fn stored(
     ctx: &mut Ctx,
     client: &Client,
@@ -128,14 +127,12 @@ async fn stored(
     after: Seq,
     tail: Option<usize>,
     printer: &mut Printer,
-) -> Result<(Seq, bool), Failure> {
+) -> Result<Seq, Failure> {
     let mut pages = Pages::new(session, after);
-    let (mut last, mut closed) = (after, false);
     let mut kept = VecDeque::new();
     while let Some(lines) = pages.next(client).await? {
         for line in lines {
             let event: Event = serde_json::from_str(&line).map_err(|error| unreadable(&error))?;
-            (last, closed) = (event.seq, matches!(event.body, EventBody::SessionClosed(_)));
             let news = News::Event(Box::new(event), line);
             match tail {
                 None => printer.print(ctx, &news)?,
@@ -152,24 +149,15 @@ async fn stored(
         }
     }
     kept.iter().try_for_each(|news| printer.print(ctx, news))?;
-    Ok((last, closed))
+    Ok(pages.last())
 }
 
 async fn follow(ctx: &mut Ctx, mut follower: Follower, printer: &mut Printer) -> Result<Exit, Failure> {
     loop {
         let news = follower.next().await?;
         printer.print(ctx, &news)?;
-        match &news {
-            News::Event(event, _) if matches!(event.body, EventBody::SessionClosed(_)) => {
-                return Ok(Exit::OK);
-            }
-            News::Ended(_) => return Ok(Exit::OK),
-            News::Event(..)
-            | News::Delta(_)
-            | News::Synced(_)
-            | News::Lagged
-            | News::Retrying
-            | News::Back => {}
+        if news.is_last() {
+            return Ok(Exit::OK);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::follow::{Follower, News, Wanted};
 use crate::verbs::logs::Pages;
 use agentd_client::Client;
-use agentd_protocol::{Created, Event, EventBody, Fault, ImportParams, Stamp};
+use agentd_protocol::{Created, Fault, ImportParams, Seq, Stamp};
 use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{BufRead, BufReader};
@@ -22,41 +22,39 @@ const IMPORT_DEADLINE: Duration = Duration::from_secs(130);
 pub(crate) async fn export(ctx: &mut Ctx, args: &ExportArgs) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
     let session = client.get(&args.session).await?.session.to_string();
-    let (mut pages, mut closed) = (Pages::new(&session, args.after), false);
+    if args.follow {
+        return follow(ctx, client, session, args.after).await;
+    }
+    let mut pages = Pages::new(&session, args.after);
     while let Some(lines) = pages.next(&client).await? {
-        closed = lines.last().is_some_and(|line| is_closed(line));
         for line in lines {
             ctx.out.json_line(&line)?;
-        }
-    }
-    if args.follow && !closed {
-        let wanted = Wanted {
-            session,
-            after: pages.last(),
-            tail: None,
-            deltas: false,
-            decides: false,
-        };
-        let mut follower = Follower::attach(ctx.dial()?, client, wanted).await?;
-        loop {
-            match follower.next().await? {
-                News::Event(event, line) => {
-                    ctx.out.json_line(&line)?;
-                    if matches!(event.body, EventBody::SessionClosed(_)) {
-                        break;
-                    }
-                }
-                News::Ended(_) => break,
-                News::Retrying => ctx.out.talk("the daemon went away; trying to come back"),
-                News::Delta(_) | News::Synced(_) | News::Lagged | News::Back => {}
-            }
         }
     }
     Ok(Exit::OK)
 }
 
-fn is_closed(line: &str) -> bool {
-    serde_json::from_str::<Event>(line).is_ok_and(|event| matches!(event.body, EventBody::SessionClosed(_)))
+/// The stored lines and what comes, over a lost connection too, until the session is closed.
+async fn follow(ctx: &mut Ctx, client: Client, session: String, after: Seq) -> Result<Exit, Failure> {
+    let wanted = Wanted {
+        session,
+        after,
+        tail: None,
+        deltas: false,
+        decides: false,
+    };
+    let mut follower = Follower::attach(ctx.dial()?, client, wanted).await?;
+    loop {
+        let news = follower.next().await?;
+        match &news {
+            News::Event(_, line) => ctx.out.json_line(line)?,
+            News::Retrying => ctx.out.talk("the daemon went away; trying to come back"),
+            News::Delta(_) | News::Synced(_) | News::Lagged | News::Back | News::Ended(_) => {}
+        }
+        if news.is_last() {
+            return Ok(Exit::OK);
+        }
+    }
 }
 
 pub(crate) async fn import(ctx: &mut Ctx, args: &ImportArgs) -> Result<Exit, Failure> {
