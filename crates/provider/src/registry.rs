@@ -34,6 +34,8 @@ pub struct Registry {
     pub(crate) models: BTreeMap<String, Entry>,
     pub(crate) default: String,
     pub(crate) why: String,
+    /// Every key that was found, also those that no usable model has.
+    pub(crate) keys: Vec<Secret>,
 }
 
 impl Registry {
@@ -107,13 +109,17 @@ impl Registry {
 
     /// All keys, to register them for redaction (I8).
     pub fn secrets(&self) -> impl Iterator<Item = &Secret> {
-        let specs = self.models.values().filter_map(|entry| entry.spec.as_ref().ok());
-        specs.flat_map(|spec| spec.credentials.iter().map(|credential| &credential.secret))
+        self.keys.iter()
     }
 
     /// Adds a model that no file configures; the demo does.
     pub fn insert(&mut self, spec: ModelSpec, note: &str) {
         let name = spec.name.clone();
+        let keys = spec
+            .credentials
+            .iter()
+            .map(|credential| credential.secret.clone());
+        self.keys.extend(keys);
         let entry = Entry {
             provider: spec.provider.clone(),
             model: spec.model.clone(),

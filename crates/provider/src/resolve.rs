@@ -23,6 +23,15 @@ const LONGEST_SCRIPT: u64 = 16 << 20;
 #[must_use]
 pub fn resolve(settings: &Settings, env: Lookup<'_>, local: &[LocalServer]) -> Registry {
     let mut registry = Registry::default();
+    for config in settings
+        .providers
+        .values()
+        .flat_map(|provider| &provider.credentials)
+    {
+        // What cannot be found is told where a model needs it.
+        let found = secret(config, env).ok().filter(|secret| !secret.is_empty());
+        registry.keys.extend(found);
+    }
     for (name, model) in &settings.models {
         let entry = resolve_one(settings, name, model, env, local);
         registry.models.insert(name.clone(), entry);

@@ -75,6 +75,17 @@ fn i8_a_resolved_key_is_in_the_spec_and_in_no_row() {
 }
 
 #[test]
+fn i8_a_key_is_known_also_when_no_model_can_use_it() {
+    let mut settings = Settings::default();
+    settings.models.clear();
+    let registry = registry(&settings, &[("OPENAI_API_KEY", "sk-idle-1")], &[]);
+    assert_eq!(
+        registry.secrets().map(Secret::expose).collect::<Vec<_>>(),
+        ["sk-idle-1"]
+    );
+}
+
+#[test]
 fn a_local_server_without_the_configured_model_is_asked_for_what_it_has() {
     let of = |models: &[&str]| {
         let registry = registry(&Settings::default(), &[], &[server("ollama", models)]);
