@@ -11,6 +11,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
+/// Threads for blocking work (file tools, reads of the store): each costs memory, and the disk has no use for more.
+const BLOCKING_THREADS: usize = 32;
+/// How long an idle one stays.
+const BLOCKING_KEPT: Duration = Duration::from_secs(2);
+
 pub(crate) fn run(args: Args, loaded: Loaded, environment: BTreeMap<String, String>) -> ExitCode {
     // The demo has a place of its own, so it always works, also beside a daemon with real work.
     let temporary = match (&args.demo, &args.data_dir) {
@@ -42,6 +47,8 @@ pub(crate) fn run(args: Args, loaded: Loaded, environment: BTreeMap<String, Stri
     }
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_keep_alive(BLOCKING_KEPT)
         .thread_name("agentd")
         .build()
     {
@@ -50,7 +57,7 @@ pub(crate) fn run(args: Args, loaded: Loaded, environment: BTreeMap<String, Stri
     };
     let outcome = runtime.block_on(serve(&args, loaded, environment, paths));
     // Blocking work that is still under way (a tool's file access) must not hold the exit.
-    runtime.shutdown_timeout(std::time::Duration::from_secs(1));
+    runtime.shutdown_timeout(Duration::from_secs(1));
     match outcome {
         Ok(Ended::Stopped) => ExitCode::SUCCESS,
         Ok(Ended::Failed(why)) => fail(EXIT_INTERNAL, &why),

@@ -1,6 +1,7 @@
 //! Commands of principals.
 
 use crate::answer::Asked;
+use crate::conceal;
 use crate::error::LoopError;
 use crate::outbox::{Asker, MAX_UNACKNOWLEDGED};
 use crate::shell::Shell;
@@ -24,6 +25,7 @@ impl Shell {
             done.answer(Err(fault));
             return Ok(());
         }
+        let command = conceal::command(command);
         let asked = Asked::of(&command);
         let asker = Asker {
             done,

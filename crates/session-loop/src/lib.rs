@@ -2,7 +2,8 @@
 //!
 //! Invariants held here: I1, a command is answered after its events are durable; I3 and I4, a tool runs after its intent
 //! is durable, and a kid that dies without a word becomes a result; I6, no handler waits for a model, a tool, a person or
-//! the store; I7, a gate that does not answer denies; I9, a fenced append stops the loop.
+//! the store; I7, a gate that does not answer denies; I8, a known credential in a command is not written down; I9, a
+//! fenced append stops the loop.
 //!
 //! Flow: `SessionMsg` -> `Input` -> `Agent::step` -> events into the outbox, effects carried out -> `StoreMsg::Append` ->
 //! `SessionMsg::Stored` -> answers and tool runs that waited.
@@ -11,6 +12,7 @@ mod actor;
 mod answer;
 mod command;
 mod commit;
+mod conceal;
 mod effects;
 mod error;
 mod judging;
