@@ -58,7 +58,7 @@ impl Shell {
             Some(at) if at <= now.plus_ms(soon) => None,
             Some(_) => Some(timing.parked),
             // Created and left alone: nobody is talking to it, so a thousand of them at once cost nothing.
-            None if durable.last.is_none() => Some(Duration::ZERO),
+            None if durable.last.is_none() && durable.turn.is_none() => Some(Duration::ZERO),
             None if durable.approvals.is_empty() => Some(timing.idle),
             None => Some(timing.parked),
         }

@@ -28,7 +28,9 @@ async fn titles(world: &World, session: SessionId) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn an_idle_session_leaves_memory_and_comes_back() {
     let mut world = World::new().await;
-    let session = world.create_with(LoopLimits::default(), None).await;
+    let session = world.create().await;
+    world.model().await.answer("done");
+    world.until(session, "turn.finished").await;
     assert_eq!(world.stats().await.hot, 1);
     let idle = Instant::now();
     world.until_cold(session).await;
@@ -47,6 +49,16 @@ async fn an_idle_session_leaves_memory_and_comes_back() {
             .count(),
         0
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_was_created_and_left_alone_leaves_at_once() {
+    let mut world = World::new().await;
+    let before = Instant::now();
+    let session = world.create_with(LoopLimits::default(), None).await;
+    world.until_cold(session).await;
+    assert!(before.elapsed() < Duration::from_secs(5));
+    assert_eq!(world.stats().await.hot, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -112,7 +124,7 @@ async fn i1_a_loop_that_wants_to_sleep_stays_for_a_command_on_its_way() {
     answer.await.unwrap().unwrap();
     assert_eq!(world.stats().await.hot, 1);
     // And an earlier incarnation has no say.
-    let other = world.create_with(LoopLimits::default(), None).await;
+    let other = world.create().await;
     let stranger = SupervisorMsg::Idle {
         session: other,
         who,

@@ -34,7 +34,7 @@ async fn a_creation_that_is_refused_leaves_nothing_behind() {
 #[tokio::test(start_paused = true)]
 async fn a_session_is_created_once() {
     let world = World::new().await;
-    let session = world.create_with(LoopLimits::default(), None).await;
+    let session = world.create().await;
     let fault = world
         .ask(session, creation(LoopLimits::default(), None))
         .await
