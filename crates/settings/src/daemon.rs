@@ -57,7 +57,7 @@ impl Default for LimitsConfig {
             attach_ring: 1_024,
             attach_ring_bytes: 4_194_304,
             blob_bytes: 67_108_864,
-            list_rows: 1_000,
+            list_rows: 200,
         }
     }
 }
