@@ -2,6 +2,7 @@
 
 use crate::approvals::KnownApprovals;
 use crate::methods::Scope;
+use crate::turns::KeyTurns;
 use crate::uploads::Uploads;
 use agentd_actor_kit::{
     CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg,
@@ -95,6 +96,7 @@ pub struct Api {
     pub(crate) parts: Parts,
     pub(crate) uploads: Mutex<Uploads>,
     pub(crate) known: Mutex<KnownApprovals>,
+    pub(crate) turns: KeyTurns,
     viewers: AtomicU64,
     connections: Arc<AtomicU64>,
 }
@@ -117,6 +119,7 @@ impl Api {
             parts,
             uploads: Mutex::default(),
             known: Mutex::default(),
+            turns: KeyTurns::default(),
             viewers: AtomicU64::new(1),
             connections: Arc::default(),
         }

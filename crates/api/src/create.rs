@@ -17,12 +17,12 @@ const NO_PROJECT: &str = "root";
 
 impl Api {
     pub(crate) async fn create(&self, who: &Principal, params: CreateParams) -> Result<Value, Fault> {
-        let key = match self
+        let (key, _turn) = match self
             .keyed(who, "session.create", params.key.as_deref(), &params)
             .await?
         {
             Keyed::Before(answer) => return Ok(answer),
-            Keyed::New(key) => key,
+            Keyed::New(key, turn) => (key, turn),
         };
         let created = Box::new(self.first_event(&params).await?);
         let name = created.title.clone();

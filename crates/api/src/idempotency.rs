@@ -2,22 +2,26 @@
 
 use crate::api::Api;
 use crate::dispatch::answer;
+use crate::turns::KeyTurn;
 use agentd_actor_kit::Read;
 use agentd_protocol::{Fault, Principal};
 use agentd_store::{IdempotencyKey, StoredKey};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::time::Duration;
 
 /// The longest key.
 const MAX_KEY: usize = 200;
+/// How long a request waits for another one with its key; a client waits a little longer than this for its answer.
+const KEY_WAIT: Duration = Duration::from_secs(30);
 
 /// What the store knows of a request's key.
 pub(crate) enum Keyed {
     /// The request was carried out before; this was the answer.
     Before(Value),
-    /// It was not; this is to be stored with it.
-    New(Option<IdempotencyKey>),
+    /// It was not; this is to be stored with it. Others with the key wait as long as the turn is kept.
+    New(Option<IdempotencyKey>, Option<KeyTurn>),
 }
 
 impl Api {
@@ -30,7 +34,7 @@ impl Api {
         params: &P,
     ) -> Result<Keyed, Fault> {
         let Some(key) = key else {
-            return Ok(Keyed::New(None));
+            return Ok(Keyed::New(None, None));
         };
         if key.is_empty() || key.len() > MAX_KEY || key.chars().any(char::is_control) {
             let message = format!("the idempotency key must have 1 to {MAX_KEY} printable characters");
@@ -43,9 +47,10 @@ impl Api {
             body_hash: hash(params)?,
             answer: String::new(),
         };
+        let turn = self.turns.enter(who, key, KEY_WAIT).await?;
         match self.stored(&mine).await? {
             Some(answer) => Ok(Keyed::Before(answer)),
-            None => Ok(Keyed::New(Some(mine))),
+            None => Ok(Keyed::New(Some(mine), Some(turn))),
         }
     }
 

@@ -13,12 +13,12 @@ use serde_json::Value;
 
 impl Api {
     pub(crate) async fn send(&self, who: &Principal, params: SendParams) -> Result<Value, Fault> {
-        let key = match self
+        let (key, _turn) = match self
             .keyed(who, "input.send", params.key.as_deref(), &params)
             .await?
         {
             Keyed::Before(answer) => return Ok(answer),
-            Keyed::New(key) => key,
+            Keyed::New(key, turn) => (key, turn),
         };
         validate::content(&params.content, self.parts.settings.limits.max_input_bytes)?;
         let session = self.session(&params.session).await?;

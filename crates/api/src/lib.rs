@@ -24,6 +24,7 @@ mod node_calls;
 mod reads;
 mod replay;
 mod transfer;
+mod turns;
 mod uploads;
 mod usage;
 mod validate;

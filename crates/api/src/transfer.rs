@@ -65,12 +65,12 @@ impl Api {
             .iter()
             .map(|line| std::str::from_utf8(line).unwrap_or_default())
             .collect();
-        let key = match self
+        let (key, _turn) = match self
             .keyed(who, "session.import", params.key.as_deref(), &body)
             .await?
         {
             Keyed::Before(answer) => return Ok(answer),
-            Keyed::New(key) => key,
+            Keyed::New(key, turn) => (key, turn),
         };
         let created = tokio::time::timeout(IMPORT, self.write_lines(&lines))
             .await

@@ -167,7 +167,7 @@ pub(crate) fn check_size(client: &Client, prompt: &[Block]) -> Result<(), Failur
         .sum();
     let most = client.welcome().limits.max_input_bytes;
     if u64::try_from(size).unwrap_or(u64::MAX) > most {
-        let fault = Fault::invalid(
+        let fault = Fault::limit(
             "input_too_large",
             format!("the prompt has {size} bytes, the daemon takes {most}"),
         );

@@ -81,9 +81,14 @@ async fn check_refused(h: &Harness, extra: Value, code: &str) {
     for (key, value) in extra.as_object().unwrap() {
         params[key] = value.clone();
     }
+    let class = if code.ends_with("_too_large") {
+        FaultClass::Limit
+    } else {
+        INVALID
+    };
     assert_eq!(
         h.refused("session.create", params).await,
-        (INVALID, code.to_owned()),
+        (class, code.to_owned()),
         "{extra}"
     );
 }
@@ -205,7 +210,7 @@ async fn inputs_are_checked() {
         (json!({"session": "one"}), INVALID, "empty_input"),
         (
             json!({"session": "one", "content": prompt("12345678901")}),
-            INVALID,
+            FaultClass::Limit,
             "input_too_large",
         ),
         (

@@ -51,7 +51,7 @@ async fn a_frame_over_the_limit_closes_the_connection_and_an_input_over_its_limi
         ServerFrame::Fault { id: Some(5), fault } => {
             assert_eq!(
                 (fault.class, fault.code.as_str()),
-                (FaultClass::Invalid, "input_too_large")
+                (FaultClass::Limit, "input_too_large")
             );
         }
         other => panic!("not refused: {other:?}"),
