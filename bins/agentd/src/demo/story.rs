@@ -26,10 +26,13 @@ impl Teller {
     }
 
     pub(super) fn banner(&self) {
+        let who = match self.sessions {
+            1 => "One agent repairs a small project".to_owned(),
+            n => format!("{n} agents repair a small project each"),
+        };
         self.print(&format!(
-            "\n{} agents repair {} small projects. The model's words are scripted; files, commands, approvals and the log are real.\n\
-             What an agent asks for is allowed after a moment, unless you answer first.\n",
-            self.sessions, self.sessions
+            "\n{who}. The model's words are scripted; files, commands, approvals and the log are real.\n\
+             What an agent asks for is allowed after a moment, unless you answer first.\n"
         ));
     }
 
