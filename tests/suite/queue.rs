@@ -151,10 +151,13 @@ async fn a_paused_session_asks_no_model_until_it_is_resumed() {
             break;
         }
     }
-    // The command was let end; its result is the last word until somebody resumes.
-    follower
-        .until("the result", |body| matches!(body, EventBody::ToolFinished(_)))
-        .await;
+    assert!(
+        matches!(
+            follower.events.last().map(|event| &event.body),
+            Some(EventBody::ToolFinished(_))
+        ),
+        "the command was let end, and its result is durable before the state is told"
+    );
     assert_eq!(client.get(&session).await.unwrap().status.state, RunState::Paused);
     assert_eq!(server.seen().requests, 1);
     assert_eq!(daemon.agentctl(&["resume", &session]).await.code, Some(0));

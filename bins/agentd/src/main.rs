@@ -68,7 +68,7 @@ fn main() -> ExitCode {
             &format!("the process cannot be closed to others: {error}"),
         );
     }
-    serve::run(args, loaded, environment)
+    serve::run(&args, loaded, environment)
 }
 
 fn load(args: &Args, environment: &BTreeMap<String, String>) -> Result<Loaded, SettingsError> {

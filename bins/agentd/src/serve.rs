@@ -16,7 +16,7 @@ const BLOCKING_THREADS: usize = 32;
 /// How long an idle one stays.
 const BLOCKING_KEPT: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(args: Args, loaded: Loaded, environment: BTreeMap<String, String>) -> ExitCode {
+pub(crate) fn run(args: &Args, loaded: Loaded, environment: BTreeMap<String, String>) -> ExitCode {
     // The demo has a place of its own, so it always works, also beside a daemon with real work.
     let temporary = match (&args.demo, &args.data_dir) {
         (Some(_), None) => match tempfile::Builder::new().prefix("agentd-demo-").tempdir() {
@@ -55,7 +55,7 @@ pub(crate) fn run(args: Args, loaded: Loaded, environment: BTreeMap<String, Stri
         Ok(runtime) => runtime,
         Err(error) => return fail(EXIT_INTERNAL, &format!("no runtime: {error}")),
     };
-    let outcome = runtime.block_on(serve(&args, loaded, environment, paths));
+    let outcome = runtime.block_on(serve(args, loaded, environment, paths));
     // Blocking work that is still under way (a tool's file access) must not hold the exit.
     runtime.shutdown_timeout(Duration::from_secs(1));
     match outcome {

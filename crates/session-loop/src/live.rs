@@ -36,7 +36,12 @@ impl Live {
 impl Shell {
     /// Tells the supervisor and the viewers, if it changed.
     pub(crate) fn report(&mut self) {
-        if !std::mem::take(&mut self.live.touched) || self.agent.durable().head == 0 {
+        // What is not durable is not told: who reads `idle` may look for the end of the turn in the log.
+        if !self.live.touched || self.outbox.unacknowledged() > 0 {
+            return;
+        }
+        self.live.touched = false;
+        if self.agent.durable().head == 0 {
             return;
         }
         let status = self.status();

@@ -244,6 +244,15 @@ impl World {
             .expect("the state does not come");
     }
 
+    /// Whether this state was told by now; what was told is forgotten.
+    pub(super) fn tells(&mut self, session: SessionId, state: RunState) -> bool {
+        let mut told = false;
+        while let Ok(one) = self.states.try_recv() {
+            told |= one == (session, state);
+        }
+        told
+    }
+
     /// Lets the paused clock run on, to see that something does not happen. Costs no wall time.
     pub(super) async fn pass(&self, time: Duration) {
         tokio::time::sleep_until(tokio::time::Instant::now() + time).await;
