@@ -23,6 +23,8 @@ use tokio::sync::{mpsc, watch};
 
 /// The largest request that is read.
 const MAX_REQUEST: usize = 64 << 20;
+/// Request buffers that are kept for the next requests.
+const MAX_BUFFERS: usize = 8;
 
 /// What the server has seen so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -52,6 +54,7 @@ struct Shared {
     seen: watch::Sender<Seen>,
     failures: Mutex<BTreeMap<String, u32>>,
     bodies: Mutex<Vec<Bytes>>,
+    buffers: Mutex<Vec<Vec<u8>>>,
     keep_bodies: bool,
 }
 
@@ -69,6 +72,7 @@ impl ModelServer {
             seen: watch::channel(Seen::default()).0,
             failures: Mutex::default(),
             bodies: Mutex::default(),
+            buffers: Mutex::default(),
             keep_bodies,
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
@@ -145,14 +149,14 @@ async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Bo
         (&Method::POST, "/v1/chat/completions") => speech::Speech::OpenAi,
         _ => return plain(StatusCode::NOT_FOUND, None, "not here"),
     };
-    let Ok(body) = Limited::new(request.into_body(), MAX_REQUEST).collect().await else {
+    let mut body = shared.buffer();
+    if read(request.into_body(), &mut body).await.is_none() {
         return plain(StatusCode::PAYLOAD_TOO_LARGE, None, "too large");
-    };
-    let body = body.to_bytes();
+    }
     if shared.keep_bodies
         && let Ok(mut bodies) = shared.bodies.lock()
     {
-        bodies.push(body.clone());
+        bodies.push(Bytes::copy_from_slice(&body));
     }
     shared.seen.send_modify(|seen| seen.requests += 1);
     let plan = Plan::read(&body);
@@ -164,10 +168,40 @@ async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Bo
     if step.hang() && shared.again(&plan) {
         step = plan.without_hang().step(&body);
     }
+    shared.give_back(body);
     stream(speech, step, shared)
 }
 
+/// Reads a whole request into a buffer; `None`: it is too large, or the client is gone.
+async fn read(body: Incoming, into: &mut Vec<u8>) -> Option<()> {
+    let mut body = std::pin::pin!(Limited::new(body, MAX_REQUEST));
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.ok()?.into_data() {
+            into.extend_from_slice(&data);
+        }
+    }
+    Some(())
+}
+
 impl Shared {
+    /// An empty buffer, used before if possible: fresh memory would cost more than reading into it.
+    fn buffer(&self) -> Vec<u8> {
+        self.buffers
+            .lock()
+            .ok()
+            .and_then(|mut buffers| buffers.pop())
+            .unwrap_or_default()
+    }
+
+    fn give_back(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        if let Ok(mut buffers) = self.buffers.lock()
+            && buffers.len() < MAX_BUFFERS
+        {
+            buffers.push(buffer);
+        }
+    }
+
     /// Whether this attempt must fail: the first `fail=N` attempts of each step of a plan with that word do.
     fn failure(&self, plan: &Plan) -> Option<(StatusCode, Option<u64>)> {
         let (times, status, retry_after) = plan.fail?;
@@ -187,7 +221,9 @@ impl Shared {
     /// Whether this plan has hung as often as it was told to.
     fn again(&self, plan: &Plan) -> bool {
         let Some(times) = plan.hangs else { return false };
-        let Ok(mut failures) = self.failures.lock() else { return false };
+        let Ok(mut failures) = self.failures.lock() else {
+            return false;
+        };
         let so_far = failures.entry(format!("hang {}", plan.key)).or_insert(0);
         *so_far += 1;
         *so_far > times

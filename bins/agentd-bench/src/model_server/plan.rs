@@ -1,6 +1,5 @@
 //! What a conversation wants from the server: words in its first prompt, so that requests need no state.
 
-use bytes::Bytes;
 use memchr::memmem;
 
 /// `plan:KEY steps=20 tool=Bash:true text=done fail=2:529:1 hang=3 hangs=1;` somewhere in the prompt. Ends with `;`.
@@ -61,7 +60,7 @@ impl Default for Plan {
 impl Plan {
     /// Reads the last plan of a request body; without one the answer is a final text.
     #[must_use]
-    pub fn read(body: &Bytes) -> Self {
+    pub fn read(body: &[u8]) -> Self {
         let mut plan = Self::default();
         let Some(start) = memmem::rfind(body, b"plan:") else {
             return plan;
@@ -88,12 +87,15 @@ impl Plan {
     /// The same plan with nothing that hangs.
     #[must_use]
     pub fn without_hang(&self) -> Self {
-        Self { hang: None, ..self.clone() }
+        Self {
+            hang: None,
+            ..self.clone()
+        }
     }
 
     /// The step that this request is at: one assistant message per step so far since the plan was given.
     #[must_use]
-    pub fn step(&self, body: &Bytes) -> Step {
+    pub fn step(&self, body: &[u8]) -> Step {
         let since = memmem::rfind(body, b"plan:").unwrap_or(0);
         let done =
             memmem::find_iter(body.get(since..).unwrap_or_default(), b"\"role\":\"assistant\"").count();
@@ -127,13 +129,11 @@ mod tests {
     fn a_plan_is_read_from_the_prompt_and_followed_by_counting_assistant_messages() {
         let prompt =
             r#"[{"role":"user","content":"plan:a steps=2 command=echo_hi fail=1:503:2 text=bye_now;"}"#;
-        let body = Bytes::from(prompt.to_owned());
-        let plan = Plan::read(&body);
+        let body = prompt.as_bytes();
+        let plan = Plan::read(body);
         assert_eq!(plan.fail, Some((1, 503, Some(2))));
-        assert_eq!(plan.step(&body), Step::Calls(vec!["echo hi # 0.0".to_owned()]));
-        let later = Bytes::from(format!(
-            r#"{prompt},{{"role":"assistant"}},{{"role":"assistant"}}]"#
-        ));
-        assert_eq!(plan.step(&later), Step::Text("bye now".to_owned()));
+        assert_eq!(plan.step(body), Step::Calls(vec!["echo hi # 0.0".to_owned()]));
+        let later = format!(r#"{prompt},{{"role":"assistant"}},{{"role":"assistant"}}]"#);
+        assert_eq!(plan.step(later.as_bytes()), Step::Text("bye now".to_owned()));
     }
 }
