@@ -131,7 +131,7 @@ idle_passivate = "1s"
 dialect = "anthropic"
 base_url = "{url}"
 credentials = [{{ name = "main", env = "AGENTD_BENCH_KEY" }}]
-max_concurrent = 1000
+max_concurrent = 64
 [models.bench]
 provider = "bench"
 model = "bench"

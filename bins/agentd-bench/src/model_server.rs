@@ -23,6 +23,8 @@ use tokio::sync::{mpsc, watch};
 
 /// The largest request that is read.
 const MAX_REQUEST: usize = 64 << 20;
+/// Bytes read at once: below what the allocator maps afresh each time.
+const READ_BUFFER: usize = 96 << 10;
 /// Request buffers that are kept for the next requests.
 const MAX_BUFFERS: usize = 8;
 
@@ -137,6 +139,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             });
             // A client that goes away is part of the tests.
             let _ = hyper::server::conn::http1::Builder::new()
+                .max_buf_size(READ_BUFFER)
                 .serve_connection(TokioIo::new(stream), service)
                 .await;
         });

@@ -1,5 +1,6 @@
 //! The daemon. `main` reads the process's surroundings once, then hands over to `agentd-node`.
 
+mod arenas;
 mod args;
 mod demo;
 mod serve;
@@ -9,6 +10,7 @@ use agentd_settings::{Loaded, SettingsError, Sources};
 use args::Args;
 use clap::Parser as _;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -35,7 +37,10 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    let environment: BTreeMap<String, String> = std::env::vars().collect();
+    // A variable that is no text can hold neither a key nor a setting of ours.
+    let text =
+        |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    let environment: BTreeMap<String, String> = std::env::vars_os().filter_map(text).collect();
     let loaded = match load(&args, &environment) {
         Ok(loaded) => loaded,
         Err(error) => return fail(EXIT_USAGE, &error.to_string()),
@@ -61,6 +66,7 @@ fn main() -> ExitCode {
     {
         return fail(EXIT_USAGE, &format!("AGENTD_FAULTS: {error}"));
     }
+    arenas::few(&environment);
     // Commands run as the same user: they must not read our memory or our environment.
     if let Err(error) = agentd_sandbox::conceal() {
         return fail(

@@ -99,6 +99,10 @@ fn encode(spec: &ModelSpec, message: &Message, after_text: bool) -> Encoded {
     }
 }
 
+/// Messages are put together into fragments of up to this many bytes: a few large writes instead of many small ones, for a
+/// copy per message that does not grow with the conversation.
+const FRAGMENT: usize = 96 << 10;
+
 /// The encoded messages of one conversation for one model. Bytes once written stay, so that the provider's prompt cache
 /// sees the same prefix at each step.
 #[derive(Debug, Clone, Default)]
@@ -138,16 +142,25 @@ impl EncodedHistory {
 
     fn push(&mut self, encoded: Encoded) {
         self.open = encoded.open;
-        let Some(last) = self.fragments.last_mut() else {
+        let Some(mut last) = self.fragments.pop() else {
             self.fragments.push(encoded.bytes.into());
             return;
         };
         if encoded.joins {
             last.truncate(last.len().saturating_sub(TEXT_END));
-        } else {
-            self.fragments.push(Bytes::from_static(b","));
         }
-        self.fragments.push(encoded.bytes.into());
+        let comma: &[u8] = if encoded.joins { b"" } else { b"," };
+        if last.len() + encoded.bytes.len() <= FRAGMENT {
+            self.fragments
+                .push([&last, comma, &encoded.bytes].concat().into());
+        } else {
+            self.fragments.push(last);
+            self.fragments.push(if comma.is_empty() {
+                encoded.bytes.into()
+            } else {
+                [comma, &encoded.bytes].concat().into()
+            });
+        }
     }
 
     /// How many messages are in it.

@@ -84,7 +84,7 @@ impl Default for LogConfig {
             level: "info".to_owned(),
             max_bytes: 10_485_760,
             files: 5,
-            trace: true,
+            trace: false,
             audit: true,
         }
     }
