@@ -39,7 +39,7 @@ async fn i2_fifty_viewers_that_come_and_go_see_the_same_log() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn i2_i6_a_stalled_viewer_slows_nobody_and_catches_up_without_a_gap() {
-    let server = ModelServer::start(false).await.unwrap();
+    let server = ModelServer::start(true).await.unwrap();
     let config = format!("{YOLO}[limits]\nattach_ring = 16\n");
     let daemon = daemon(&server, &config).await;
     let (client, slow) = (daemon.client().await, daemon.client().await);

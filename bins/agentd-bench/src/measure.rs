@@ -19,6 +19,8 @@ pub(crate) type Figures = BTreeMap<String, Value>;
 
 /// Requests in flight while sessions are created.
 const IN_FLIGHT: usize = 64;
+/// A command of a plan that prints 10 KB.
+const PRINT_10_KB: &str = r"head_-c_10000_/dev/zero_|_tr_'\0'_x";
 /// How long a burst or a round may take.
 const PATIENCE: Duration = Duration::from_secs(600);
 
@@ -106,22 +108,33 @@ struct Grown {
 impl Grown {
     /// Grows a history of `kb` kilobytes out of commands that print 10 KB each.
     async fn new(bench: &Bench, kb: u32) -> Result<Self> {
-        let steps = kb.div_ceil(10).max(1);
-        let prompt = format!("plan:grow steps={steps} command=head_-c_10000_/dev/zero_|_tr_'\\\\0'_x;");
-        let session = create(bench, Some(&prompt)).await?;
-        let mut viewer = attach(bench, session).await?;
-        turn(&mut viewer).await?;
-        Ok(Self {
+        let session = create(bench, None).await?;
+        let viewer = attach(bench, session).await?;
+        let mut grown = Self {
             session,
             viewer,
             round: 0,
-        })
+        };
+        let mut left = kb.div_ceil(10).max(1);
+        while left > 0 {
+            // Short turns: the model server looks for the plan near the end of a request only.
+            let steps = left.min(10);
+            left -= steps;
+            grown.turn(bench, steps, PRINT_10_KB).await?;
+        }
+        Ok(grown)
     }
 
     /// Milliseconds of a step, the mean of `steps`, by the log's own clock.
     async fn steps(&mut self, bench: &Bench, steps: u32) -> Result<f64> {
+        let ms = self.turn(bench, steps, "true").await?;
+        Ok(f64::from(u32::try_from(ms)?) / f64::from(steps))
+    }
+
+    /// A turn of `steps` commands; its milliseconds.
+    async fn turn(&mut self, bench: &Bench, steps: u32, command: &str) -> Result<u64> {
         self.round += 1;
-        let text = format!("plan:round{} steps={steps} command=true;", self.round);
+        let text = format!("plan:round{} steps={steps} command={command};", self.round);
         let params = SendParams {
             session: self.session.to_string(),
             content: vec![Block::text(text)],
@@ -129,7 +142,7 @@ impl Grown {
         };
         bench.client.send(&params).await?;
         let (from, to) = turn(&mut self.viewer).await?;
-        Ok(f64::from(u32::try_from(to.since_ms(from))?) / f64::from(steps))
+        Ok(to.since_ms(from))
     }
 }
 

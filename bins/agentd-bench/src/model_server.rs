@@ -8,7 +8,7 @@ pub use plan::{Plan, Step};
 use bytes::Bytes;
 use futures_util::Stream;
 use http_body_util::{BodyExt as _, Full, Limited, StreamBody, combinators::BoxBody};
-use hyper::body::{Frame, Incoming};
+use hyper::body::{Body as _, Frame, Incoming};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
@@ -25,6 +25,8 @@ use tokio::sync::{mpsc, watch};
 const MAX_REQUEST: usize = 64 << 20;
 /// Bytes read at once: below what the allocator maps afresh each time.
 const READ_BUFFER: usize = 96 << 10;
+/// Bytes of a request's end that are looked at, unless bodies are kept: a plan must not lie further back.
+const TAIL: usize = 256 << 10;
 /// Request buffers that are kept for the next requests.
 const MAX_BUFFERS: usize = 8;
 
@@ -63,7 +65,8 @@ struct Shared {
 type Body = BoxBody<Bytes, Infallible>;
 
 impl ModelServer {
-    /// Starts a server on a free port of loopback. With `keep_bodies` every request body is kept for inspection.
+    /// Starts a server on a free port of loopback. With `keep_bodies` every request body is kept for inspection,
+    /// and a plan may lie anywhere in it; without, only the last 256 KiB of a request are looked at.
     ///
     /// # Errors
     /// When no port can be bound.
@@ -153,7 +156,18 @@ async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Bo
         _ => return plain(StatusCode::NOT_FOUND, None, "not here"),
     };
     let mut body = shared.buffer();
-    if read(request.into_body(), &mut body).await.is_none() {
+    let length = request
+        .body()
+        .size_hint()
+        .exact()
+        .and_then(|bytes| usize::try_from(bytes).ok())
+        .unwrap_or(0);
+    let skipped = if shared.keep_bodies {
+        0
+    } else {
+        length.saturating_sub(TAIL)
+    };
+    if read(request.into_body(), skipped, &mut body).await.is_none() {
         return plain(StatusCode::PAYLOAD_TOO_LARGE, None, "too large");
     }
     if shared.keep_bodies
@@ -175,12 +189,14 @@ async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Bo
     stream(speech, step, shared)
 }
 
-/// Reads a whole request into a buffer; `None`: it is too large, or the client is gone.
-async fn read(body: Incoming, into: &mut Vec<u8>) -> Option<()> {
+/// Reads a request into a buffer, without its first `skipped` bytes; `None`: it is too large, or the client is gone.
+async fn read(body: Incoming, mut skipped: usize, into: &mut Vec<u8>) -> Option<()> {
     let mut body = std::pin::pin!(Limited::new(body, MAX_REQUEST));
     while let Some(frame) = body.frame().await {
         if let Ok(data) = frame.ok()?.into_data() {
-            into.extend_from_slice(&data);
+            let now = skipped.min(data.len());
+            skipped -= now;
+            into.extend_from_slice(data.get(now..).unwrap_or_default());
         }
     }
     Some(())

@@ -1,7 +1,7 @@
 //! The root of the actor tree: starts the singletons, restarts them, gives up when that does not help.
 //!
 //! Restart rule: the model clients, the tool executor, the gate and the feed alone; the session store with the loop
-//! supervisor after it, because loops that wait for an answer of the old store must fold anew. Three restarts of one
+//! supervisor after it, because loops that wait for an answer of the old store must fold anew. More than three restarts of one
 //! child within a minute are a meltdown: the process ends with 70 and whoever watches it starts it again.
 
 use crate::children::{Child, ChildArgs, Children, Handles};
