@@ -74,6 +74,11 @@ impl Place {
                 break;
             };
             match frame {
+                // News beyond the log as it was read: not to be lost, it is the next thing to push (I2).
+                Some(FeedFrame::Event { ref event, .. }) if event.seq > seen => {
+                    self.waiting.extend(frame);
+                    break;
+                }
                 Some(FeedFrame::Event { event, .. }) => {
                     self.told = event.seq;
                     self.status = None;
