@@ -123,3 +123,79 @@ impl Drop for Place {
         self.give_up();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_actor_kit::Pointer;
+    use agentd_protocol::{SessionId, Timestamp};
+    use agentd_store::EncodedEvent;
+    use bytes::Bytes;
+
+    /// A place that was told everything up to 3, with the events of `seqs` in its queue.
+    fn place(seqs: &[Seq]) -> (Place, mpsc::Sender<FeedFrame>) {
+        let (queue, frames) = mpsc::channel(8);
+        for seq in seqs {
+            let event = EncodedEvent {
+                seq: *seq,
+                at: Timestamp(0),
+                kind: "input.accepted".into(),
+                body: Bytes::new(),
+            };
+            queue
+                .try_send(FeedFrame::Event {
+                    session: SessionId::NIL,
+                    cursor: *seq,
+                    event,
+                })
+                .unwrap();
+        }
+        let wish = Wish {
+            session: SessionId::NIL,
+            viewer: 1,
+            deltas: false,
+            decides: false,
+            queue: 8,
+        };
+        let feed = Pointer::new("the feed").handle();
+        let waiting = VecDeque::new();
+        (
+            Place {
+                feed,
+                wish,
+                frames,
+                waiting,
+                told: 3,
+                status: None,
+                partial: None,
+                given_up: false,
+            },
+            queue,
+        )
+    }
+
+    async fn next_seq(place: &mut Place) -> Option<Seq> {
+        match place.next().await {
+            Some(FeedFrame::Event { event, .. }) => Some(event.seq),
+            _ => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn i2_an_event_beyond_the_log_as_read_is_kept_for_the_viewer() {
+        // 4 and 5 were announced before the place was taken; 6 comes while it waits for them.
+        let (mut place, queue) = place(&[6]);
+        assert!(place.align(5).await);
+        drop(queue);
+        assert_eq!(next_seq(&mut place).await, Some(6));
+        assert_eq!(next_seq(&mut place).await, None);
+    }
+
+    #[tokio::test]
+    async fn i2_what_the_log_has_already_said_is_not_pushed_again() {
+        let (mut place, queue) = place(&[4, 5]);
+        assert!(place.align(5).await);
+        drop(queue);
+        assert_eq!(next_seq(&mut place).await, None);
+    }
+}
