@@ -128,7 +128,7 @@ impl Drop for Place {
 mod tests {
     use super::*;
     use agentd_actor_kit::Pointer;
-    use agentd_protocol::{SessionId, Timestamp};
+    use agentd_protocol::Timestamp;
     use agentd_store::EncodedEvent;
     use bytes::Bytes;
 
