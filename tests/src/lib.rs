@@ -4,19 +4,25 @@
 //! Nothing here waits for time: every wait is for an event and has a deadline.
 #![expect(
     clippy::expect_used,
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::missing_panics_doc,
     reason = "support for tests fails by panicking, as tests do"
 )]
 
+mod aimock;
 mod binaries;
 mod daemon;
+pub mod fault_server;
 mod follow;
 mod processes;
 mod skip;
+mod tap;
 
+pub use aimock::Aimock;
 pub use binaries::{Binaries, binaries};
 pub use daemon::{CANARY, Daemon, DaemonOptions, Finished};
 pub use follow::{Follower, check_log, within};
 pub use processes::{eventually, marked, working_in};
 pub use skip::skipped;
+pub use tap::Tap;

@@ -44,7 +44,10 @@ async fn a_wrong_configuration_stops_the_start_and_says_where() {
     for (config, wanted) in [
         ("[loop]\nmax_trns = 3\n", "max_turns"),
         ("[loop]\nmax_turns = \"three\"\n", "config.toml:2"),
-        ("[sandbox]\nrequire = \"isolated\"\n", "sandbox.require"),
+        (
+            "[sandbox]\nnetwork = { hosts = [\"crates.io\"] }\n",
+            "sandbox.network",
+        ),
         ("[store]\nurl = \"postgres://db/agentd\"\n", "postgres"),
         ("not toml at all", "config.toml:1"),
     ] {

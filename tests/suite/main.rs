@@ -5,15 +5,20 @@
     reason = "these are tests; the lints' own exception for tests does not reach their support functions"
 )]
 
+mod aimock;
 mod bad_input;
 mod cancel;
 mod commands;
 mod demo;
 mod faults;
 mod fleet;
+mod herd;
 mod idempotency;
+mod model_faults;
+mod model_trouble;
 mod queue;
 mod reconnect;
+mod sandbox;
 mod secrets;
 mod self_approval;
 mod terminals;

@@ -45,7 +45,9 @@ fn outcome(daemon: &Daemon, name: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn i7_a_command_of_an_agent_cannot_answer_an_approval_but_a_person_can() {
     let server = ModelServer::start(false).await.unwrap();
-    let daemon = daemon(&server, YOLO).await;
+    // Behind walls the socket cannot be reached at all; here the daemon itself has to refuse.
+    let config = format!("{YOLO}[sandbox]\nlevel = \"none\"\nrequire = \"none\"\n");
+    let daemon = daemon(&server, &config).await;
     let client = daemon.client().await;
     let waiting = asks(&daemon, &client).await;
     script(&daemon, &waiting);

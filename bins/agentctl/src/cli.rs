@@ -3,6 +3,7 @@
 mod act;
 mod look;
 mod operate;
+mod security;
 mod talk;
 
 pub(crate) use act::{
@@ -12,6 +13,7 @@ pub(crate) use look::{EventsArgs, ExportArgs, ImportArgs, LogsArgs, PsArgs, Show
 pub(crate) use operate::{
     CompletionArgs, ConfigArgs, ConfigVerb, DaemonArgs, DaemonVerb, DemoArgs, HelpArgs, Shell,
 };
+pub(crate) use security::{AuditArgs, AuditVerb, CheckArgs, DryRunArgs, PolicyArgs, PolicyVerb, VerifyArgs};
 pub(crate) use talk::{AttachArgs, RunArgs, SendArgs};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -25,7 +27,7 @@ Examples:
   agentctl ps                               what runs, what waits, for whom
   agentctl approvals                        what waits for a person
   agentctl attach @last                     watch and steer the newest session
-  agentctl help exit-codes                  a topic: exit-codes output environment rules states";
+  agentctl help exit-codes                  a topic: exit-codes output environment providers rules states";
 
 /// Controls agentd, the daemon that runs LLM agents.
 #[derive(Debug, Parser)]
@@ -124,7 +126,7 @@ pub(crate) enum Verb {
     Kill(CancelArgs),
     /// Start no new model call until resumed
     Pause(LifecycleArgs),
-    /// Let a paused or faulted session go on
+    /// Let a paused, parked or faulted session go on: a parked call is tried at once
     Resume(LifecycleArgs),
     /// Take no more input, for good
     Close(LifecycleArgs),
@@ -144,6 +146,10 @@ pub(crate) enum Verb {
     Models,
     /// List the tools that agents may use
     Tools,
+    /// Ask the permission rules: what a call would get, what other rules would change
+    Policy(PolicyArgs),
+    /// The record of who did what
+    Audit(AuditArgs),
     /// Check this machine and the daemon, and say how to mend what is wrong
     Doctor,
     /// The daemon itself

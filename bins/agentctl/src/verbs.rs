@@ -2,6 +2,7 @@
 
 mod approvals;
 mod attach;
+mod audit;
 mod config;
 mod daemon;
 mod demo;
@@ -11,6 +12,7 @@ mod help;
 mod lifecycle;
 mod logs;
 mod look;
+mod policy;
 mod run;
 mod send;
 mod transfer;
@@ -52,6 +54,8 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Usage(args) => look::usage(ctx, &args).await,
         Verb::Models => look::models(ctx).await,
         Verb::Tools => look::tools(ctx).await,
+        Verb::Policy(args) => policy::policy(ctx, &args.verb).await,
+        Verb::Audit(args) => audit::audit(ctx, &args.verb),
         Verb::Doctor => doctor::doctor(ctx).await,
         Verb::Daemon(args) => daemon::daemon(ctx, args.verb).await,
         Verb::Version => daemon::version(ctx).await,

@@ -1,7 +1,10 @@
-//! The load tool: starts a daemon and a model server on loopback and measures. Figures go to stdout, talk to stderr.
+//! The load tool: starts a daemon and a model server on loopback and measures; or measures the model layer by itself. Figures go to stdout, talk to stderr.
 
+mod attempt;
 mod daemon;
+mod decode;
 mod measure;
+mod sandbox;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -60,21 +63,47 @@ enum Mode {
         #[arg(long, default_value_t = 3)]
         rounds: u32,
     },
+    /// Decoding of streamed answers in each dialect: speed and allocations per event; no daemon
+    Decode {
+        /// Events of an answer
+        #[arg(long, default_value_t = 10_000)]
+        events: u32,
+        /// Rounds, of which the best counts
+        #[arg(long, default_value_t = 5)]
+        rounds: u32,
+    },
+    /// One model attempt from the conversation to the answer, at three sizes of history; no daemon
+    Attempt {
+        /// Measured attempts at each size
+        #[arg(long, default_value_t = 200)]
+        attempts: u32,
+    },
+    /// `bash -c true` at each level of the sandbox that works here, beside a plain spawn; no daemon
+    Sandbox {
+        /// Commands at each level
+        #[arg(long, default_value_t = 300)]
+        runs: u32,
+    },
+}
+
+fn main() -> Result<ExitCode> {
+    // This program is its own warden when it measures the sandbox; that must come before any thread.
+    if std::env::args_os()
+        .nth(1)
+        .is_some_and(|arg| arg == agentd_sandbox::WARDEN_ARG)
+    {
+        return Ok(agentd_sandbox::warden_main());
+    }
+    work(Args::parse())
 }
 
 #[tokio::main]
-async fn main() -> Result<ExitCode> {
-    let args = Args::parse();
-    let bench = daemon::Bench::start(args.agentd, args.model_url).await?;
+async fn work(args: Args) -> Result<ExitCode> {
     let figures = match args.mode {
-        Mode::Idle { sessions, burst } => measure::idle(&bench, sessions, burst).await?,
-        Mode::Fleet { sessions, steps } => measure::fleet(&bench, sessions, steps).await?,
-        Mode::History {
-            long_kb,
-            short_kb,
-            steps,
-            rounds,
-        } => measure::history(&bench, long_kb, short_kb, steps, rounds).await?,
+        Mode::Decode { events, rounds } => decode::run(events, rounds)?,
+        Mode::Attempt { attempts } => attempt::run(attempts).await?,
+        Mode::Sandbox { runs } => sandbox::run(runs).await?,
+        mode => with_daemon(mode, args.agentd, args.model_url).await?,
     };
     let mut out = std::io::stdout().lock();
     if args.json {
@@ -85,4 +114,23 @@ async fn main() -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+async fn with_daemon(
+    mode: Mode,
+    agentd: Option<PathBuf>,
+    model_url: Option<String>,
+) -> Result<measure::Figures> {
+    let bench = daemon::Bench::start(agentd, model_url).await?;
+    match mode {
+        Mode::Idle { sessions, burst } => measure::idle(&bench, sessions, burst).await,
+        Mode::Fleet { sessions, steps } => measure::fleet(&bench, sessions, steps).await,
+        Mode::History {
+            long_kb,
+            short_kb,
+            steps,
+            rounds,
+        } => measure::history(&bench, long_kb, short_kb, steps, rounds).await,
+        Mode::Decode { .. } | Mode::Attempt { .. } | Mode::Sandbox { .. } => Ok(measure::Figures::new()),
+    }
 }

@@ -45,6 +45,9 @@ fn main() -> ExitCode {
         Ok(loaded) => loaded,
         Err(error) => return fail(EXIT_USAGE, &error.to_string()),
     };
+    if let Err(error) = agentd_node::check_rules(&loaded, &environment) {
+        return fail(error.exit_code(), &error.to_string());
+    }
     if args.print_config || args.check_config {
         let text = if args.print_config {
             loaded.view(true)

@@ -1,5 +1,7 @@
-//! Development tasks. `cargo xtask tidy` checks the house rules that no compiler checks.
+//! Development tasks. `cargo xtask tidy` checks the house rules that no compiler checks; `cargo xtask conformance` holds
+//! recorded traffic against the real code.
 
+mod conformance;
 mod tidy;
 
 use anyhow::{Context as _, Result};
@@ -19,11 +21,14 @@ struct Args {
 enum Task {
     /// Checks the house rules: layers, sizes, names, invariants named by tests, documented keys, paths in ARCHITECTURE.md
     Tidy,
+    /// Runs the suites of recorded traffic and scenarios found under a directory
+    Conformance(conformance::Args),
 }
 
 fn main() -> Result<ExitCode> {
     let root = workspace_root()?;
     match Args::parse().task {
+        Task::Conformance(args) => conformance::run(&args),
         Task::Tidy => {
             let findings = tidy::check(&root)?;
             let mut out = std::io::stdout().lock();

@@ -8,31 +8,32 @@ type Callback<T> = Box<dyn FnOnce(Option<T>) + Send>;
 
 /// The place for one answer. Dropping it unanswered (the actor died, the mailbox was thrown away) tells the asker so:
 /// an answer, or the word that there will be none, always arrives. Costs no task.
-pub struct Done<T>(Option<Callback<T>>);
+pub struct Done<T>(Way<T>);
+
+/// How an answer travels.
+enum Way<T> {
+    Nobody,
+    Channel(oneshot::Sender<T>),
+    Call(Callback<T>),
+}
 
 impl<T: Send + 'static> Done<T> {
     /// Calls `f` with the answer, or with `None` when there will be none. `f` must not block.
     pub fn new(f: impl FnOnce(Option<T>) + Send + 'static) -> Self {
-        Self(Some(Box::new(f)))
+        Self(Way::Call(Box::new(f)))
     }
 
     /// Nobody wants the answer.
     #[must_use]
     pub const fn nobody() -> Self {
-        Self(None)
+        Self(Way::Nobody)
     }
 
     /// An answer for a task that waits on the receiver; a closed receiver is an answer that will not come.
     #[must_use]
     pub fn channel() -> (Self, oneshot::Receiver<T>) {
         let (tx, rx) = oneshot::channel();
-        let done = Self::new(move |answer| {
-            if let Some(answer) = answer {
-                // The asker may have stopped waiting; that is its right.
-                let _ = tx.send(answer);
-            }
-        });
-        (done, rx)
+        (Self(Way::Channel(tx)), rx)
     }
 
     /// An answer that becomes a message to an actor.
@@ -45,15 +46,30 @@ impl<T: Send + 'static> Done<T> {
 
     /// Gives the answer.
     pub fn answer(mut self, answer: T) {
-        if let Some(callback) = self.0.take() {
-            callback(Some(answer));
+        match self.take() {
+            Way::Nobody => {}
+            // The asker may have stopped waiting; that is its right.
+            Way::Channel(tx) => drop(tx.send(answer)),
+            Way::Call(callback) => callback(Some(answer)),
         }
+    }
+}
+
+impl<T> Done<T> {
+    /// Whether the asker has stopped waiting, as far as that can be seen.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        matches!(&self.0, Way::Channel(tx) if tx.is_closed())
+    }
+
+    fn take(&mut self) -> Way<T> {
+        std::mem::replace(&mut self.0, Way::Nobody)
     }
 }
 
 impl<T> Drop for Done<T> {
     fn drop(&mut self) {
-        if let Some(callback) = self.0.take() {
+        if let Way::Call(callback) = self.take() {
             callback(None);
         }
     }
@@ -86,5 +102,14 @@ mod tests {
         let (done, rx) = Done::<u8>::channel();
         drop(done);
         assert!(rx.await.is_err());
+    }
+
+    #[test]
+    fn an_asker_that_stopped_waiting_is_seen() {
+        let (done, rx) = Done::<u8>::channel();
+        assert!(!done.is_gone());
+        drop(rx);
+        assert!(done.is_gone());
+        done.answer(7);
     }
 }

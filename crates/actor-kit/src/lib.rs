@@ -12,6 +12,7 @@ mod done;
 mod feed_port;
 mod gate_port;
 mod handle;
+mod kid;
 mod kids;
 mod model_port;
 mod restart;
@@ -26,8 +27,12 @@ pub use done::Done;
 pub use feed_port::{Attached, FeedFrame, FeedMsg, Published, Viewer, ViewerId};
 pub use gate_port::{GateMsg, JudgeRequest};
 pub use handle::{CallError, Handle, Pointer};
+pub use kid::spawn_kid;
 pub use kids::{Down, Kids};
-pub use model_port::{CallOutcome, CallPermit, ModelMsg, ProviderStatus};
+pub use model_port::{
+    Admitted, Ask, CallOutcome, CallPermit, Grant, Hold, Lane, ModelMsg, Outlook, Place, ProviderStatus,
+    Refusal,
+};
 pub use restart::RestartWindow;
 pub use session_port::{CallEvent, Credit, RunEvent, SessionMsg, Work};
 pub use store_port::{Read, StoreMsg};

@@ -2,9 +2,12 @@
 
 use crate::done::Done;
 use crate::kids::Down;
+use crate::model_port::Place;
+use agentd_hooks::Ran;
 use agentd_policy::Judgement;
 use agentd_protocol::{ApprovalId, CallId, Delta, Fault, Principal, ToolCallId, ToolOutcome};
 use agentd_store::{Blob, IdempotencyKey, Outcome};
+use agentd_tools::JobNews;
 use agentd_turn::{Command, ModelAnswer, ModelFailure, Reply, TimerKey};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -25,6 +28,13 @@ pub enum Work {
         /// Which run of it (an idempotent call can run again after a restart).
         attempt: u32,
     },
+    /// The hooks of a tool call.
+    Hooks {
+        /// The call.
+        tool_call: ToolCallId,
+        /// Which asking.
+        attempt: u32,
+    },
 }
 
 /// The right to have one delta in the loop's mailbox; dropped when the delta is handled.
@@ -34,10 +44,15 @@ pub struct Credit(pub Option<OwnedSemaphorePermit>);
 /// News of a model call.
 #[derive(Debug)]
 pub enum CallEvent {
-    /// It waits for a permit.
-    Waiting,
+    /// It waits for a permit; said again when its place changed.
+    Waiting(Option<Place>),
     /// It has its permit and talks to the provider.
-    Granted,
+    Granted {
+        /// With this credential.
+        credential: Option<String>,
+        /// The window that the model was found to have.
+        window: Option<u64>,
+    },
     /// A merged fragment.
     Delta(Delta, Credit),
     /// The answer. The last message of the kid.
@@ -91,12 +106,23 @@ pub enum SessionMsg {
         /// What.
         event: RunEvent,
     },
+    /// News of a background job.
+    Job(JobNews),
     /// A kid went down; re-queued by the loop to itself, so it comes after everything the kid sent.
     Down {
         /// What it worked on.
         work: Work,
         /// Why.
         why: Down,
+    },
+    /// The hooks of a call ended.
+    Hooked {
+        /// The call.
+        tool_call: ToolCallId,
+        /// Which asking.
+        attempt: u32,
+        /// What they want.
+        ran: Box<Ran>,
     },
     /// The gate answered; `None`: there will be no answer, which is a denial.
     Judged {

@@ -52,6 +52,8 @@ pub struct NodeFacts {
     pub data_dir: String,
     /// The default model and why.
     pub model: String,
+    /// Why no session can be created, and what to do: the sandbox that the settings ask for is missing.
+    pub no_sandbox: Option<(String, String)>,
 }
 
 /// A client wants the daemon to end.

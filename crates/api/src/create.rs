@@ -6,7 +6,7 @@ use crate::idempotency::Keyed;
 use crate::methods::nearest;
 use crate::validate;
 use agentd_actor_kit::GateMsg;
-use agentd_protocol::{CreateParams, Created, Fault, Principal, SandboxLevel, SessionCreated};
+use agentd_protocol::{CreateParams, Created, Fault, Principal, SessionCreated};
 use agentd_settings::LimitOverrides;
 use agentd_turn::{Command, NewInput};
 use serde_json::Value;
@@ -50,12 +50,9 @@ impl Api {
     /// Checks everything and fills in what was not said.
     async fn first_event(&self, params: &CreateParams) -> Result<SessionCreated, Fault> {
         let settings = &self.parts.settings;
-        if settings.sandbox.require != SandboxLevel::None {
-            return Err(Fault::denied(
-                "sandbox_missing",
-                "this build has no kernel sandbox, and the settings require one",
-            )
-            .hint("set sandbox.require = \"none\" to run commands unsandboxed"));
+        if let Some((missing, fix)) = &self.parts.facts.no_sandbox {
+            let message = format!("the sandbox that the settings ask for is not there: {missing}");
+            return Err(Fault::denied("sandbox_missing", message).hint(fix.clone()));
         }
         if let Some(prompt) = &params.prompt {
             validate::content(prompt, settings.limits.max_input_bytes)?;
@@ -85,6 +82,7 @@ impl Api {
                 .unwrap_or_else(|| project.clone()),
         };
         let overrides = LimitOverrides {
+            thinking: params.thinking,
             preset: params.preset,
             max_turns: params.max_turns,
             headless: params.headless,

@@ -124,5 +124,6 @@ fn plain(state: RunState, reason: &str, since: Timestamp) -> Status {
         since,
         until: None,
         attempt: None,
+        position: None,
     }
 }

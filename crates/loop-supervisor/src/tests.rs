@@ -4,6 +4,8 @@ mod cancelling;
 mod crashing;
 mod draining;
 mod failing;
+mod hooking;
+mod jobs;
 mod passivating;
 mod peers;
 mod puppets;

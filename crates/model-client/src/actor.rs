@@ -1,7 +1,10 @@
 //! The actor of one provider.
 
-use crate::state::Admission;
-use agentd_actor_kit::{CallOutcome, CallPermit, Clock, Done, ModelMsg};
+use crate::state::{Admission, Notice, Setup, Step};
+use agentd_actor_kit::{Admitted, Alarm, CallOutcome, CallPermit, Clock, Done, Grant, ModelMsg, Outlook};
+use agentd_protocol::Timestamp;
+use agentd_provider::Rates;
+use agentd_settings::{RatesConfig, SchedulerConfig};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::time::Duration;
 
@@ -12,7 +15,15 @@ pub struct ClientArgs {
     pub provider: String,
     /// How many calls may be in flight.
     pub permits: u32,
-    /// Time.
+    /// The names of its credentials; empty for servers that need none.
+    pub credentials: Vec<String>,
+    /// What one credential may use in a minute.
+    pub rates: RatesConfig,
+    /// Shares, cooldowns, the circuit.
+    pub scheduler: SchedulerConfig,
+    /// A pause that is longer than this is not waited for in line: the call is refused, so that its session can park.
+    pub patience_ms: u64,
+    /// Time and entropy.
     pub clock: Clock,
 }
 
@@ -20,12 +31,15 @@ pub struct ClientArgs {
 #[derive(Debug)]
 pub struct ModelClient;
 
-/// The state of a model client.
+/// The state of a model client. A restart forgets what it learned; calls in flight keep their permits of the old one.
 #[derive(Debug)]
 pub struct ClientState {
     provider: String,
     clock: Clock,
-    admission: Admission<Done<CallPermit>>,
+    admission: Admission<Done<Admitted>>,
+    /// The timer that runs, and its moment.
+    alarm: Option<(Timestamp, Alarm)>,
+    generation: u64,
 }
 
 impl ModelClient {
@@ -50,10 +64,19 @@ impl Actor for ModelClient {
         _: ActorRef<ModelMsg>,
         args: ClientArgs,
     ) -> Result<ClientState, ActorProcessingErr> {
+        let setup = Setup {
+            permits: args.permits,
+            credentials: args.credentials,
+            rates: args.rates,
+            scheduler: args.scheduler,
+            patience_ms: args.patience_ms,
+        };
         Ok(ClientState {
             provider: args.provider,
             clock: args.clock,
-            admission: Admission::new(args.permits),
+            admission: Admission::new(setup, args.clock.now(), Done::is_gone),
+            alarm: None,
+            generation: 0,
         })
     }
 
@@ -63,39 +86,87 @@ impl Actor for ModelClient {
         message: ModelMsg,
         state: &mut ClientState,
     ) -> Result<(), ActorProcessingErr> {
+        let now = state.clock.now();
         match message {
-            ModelMsg::Acquire { session, done } => {
-                // A full queue drops the place, which tells the asker.
-                let _ = state.admission.line_up(session, done);
+            ModelMsg::Acquire { ask, done } => {
+                if let Some(step) = state.admission.acquire(ask, done, now) {
+                    deliver(&myself, step);
+                }
             }
-            ModelMsg::Release { outcome, .. } => state.release(&myself, outcome),
-            ModelMsg::Unpause { generation } => state.admission.unpause(generation),
-            ModelMsg::Status { done } => done.answer(state.admission.status()),
+            ModelMsg::Release {
+                grant,
+                outcome,
+                rates,
+                done,
+            } => state.release(&grant, &outcome, &rates, done),
+            ModelMsg::Works { grant } => state.admission.works(&grant, now),
+            ModelMsg::Place { session, done } => {
+                done.answer(state.admission.place(session, now));
+                return Ok(());
+            }
+            ModelMsg::Wake { generation } => state.woken(generation),
+            ModelMsg::Status { done } => {
+                done.answer(state.admission.status(now));
+                return Ok(());
+            }
         }
-        state.admit(&myself);
+        state.admit(&myself, now);
         Ok(())
     }
 }
 
 impl ClientState {
-    fn release(&mut self, myself: &ActorRef<ModelMsg>, outcome: CallOutcome) {
-        let Some(pause) = self.admission.release(outcome, self.clock.now()) else {
-            return;
-        };
-        tracing::info!(provider = %self.provider, ms = pause.after_ms, "the provider asks to wait: no new calls");
-        let generation = pause.generation;
-        // The timer dies with the actor; a new incarnation starts without a pause.
-        drop(
-            myself.send_after(Duration::from_millis(pause.after_ms), move || ModelMsg::Unpause {
-                generation,
-            }),
-        );
+    fn release(&mut self, grant: &Grant, outcome: &CallOutcome, rates: &Rates, done: Option<Done<Outlook>>) {
+        let mut stamp = self.clock.stamp();
+        let (outlook, notice) = self.admission.release(grant, outcome, rates, &mut stamp);
+        match notice {
+            Some(Notice::Broken { ms }) => {
+                tracing::warn!(provider = %self.provider, ms, "the provider fails: no calls until one finds out that it works");
+            }
+            Some(Notice::Cooling {
+                credential,
+                class,
+                ms,
+            }) => {
+                let credential = credential.as_deref().unwrap_or("none");
+                let model = &grant.model;
+                tracing::info!(provider = %self.provider, %credential, %model, ?class, ms, "the credential is left alone");
+            }
+            None => {}
+        }
+        if let Some(done) = done {
+            done.answer(outlook);
+        }
     }
 
-    /// Hands out what is free. An asker that is gone drops its permit, which comes back as a release.
-    fn admit(&mut self, myself: &ActorRef<ModelMsg>) {
-        while let Some((session, done)) = self.admission.admit() {
-            done.answer(CallPermit::new(myself.clone(), session));
+    fn woken(&mut self, generation: u64) {
+        if generation == self.generation {
+            self.alarm = None;
         }
+    }
+
+    /// Hands out what is free, refuses what will not be soon, and sets the timer for the rest. An asker that is gone drops
+    /// its permit, which comes back as a release.
+    fn admit(&mut self, myself: &ActorRef<ModelMsg>, now: Timestamp) {
+        while let Some(step) = self.admission.next(now) {
+            deliver(myself, step);
+        }
+        let wake = self.admission.wake();
+        if self.alarm.as_ref().map(|(at, _)| *at) == wake {
+            return;
+        }
+        self.generation += 1;
+        let generation = self.generation;
+        self.alarm = wake.map(|at| {
+            let after = Duration::from_millis(at.since_ms(now).max(1));
+            (at, Alarm::set(myself, after, ModelMsg::Wake { generation }))
+        });
+    }
+}
+
+fn deliver(myself: &ActorRef<ModelMsg>, step: Step<Done<Admitted>>) {
+    match step {
+        Step::Granted(done, grant) => done.answer(Admitted::Granted(CallPermit::new(myself.clone(), grant))),
+        Step::Refused(done, refusal) => done.answer(Admitted::Refused(refusal)),
     }
 }

@@ -1,16 +1,20 @@
 //! One attempt: wait for a permit, call, pass the pieces on, send the result.
 
+use crate::bucket::aged;
 use crate::call::CallStart;
 use crate::merge::Merger;
-use agentd_actor_kit::{CallEvent, CallOutcome, CallPermit, Credit, Done, ModelMsg, SessionMsg};
-use agentd_protocol::{CallId, FailureClass, Latency};
-use agentd_provider::{ModelError, ModelEvent, ModelReply, Request, Sink};
+use agentd_actor_kit::{
+    Admitted, CallEvent, CallOutcome, CallPermit, Credit, Done, ModelMsg, Outlook, Place, SessionMsg,
+};
+use agentd_protocol::{Advice, CallId, FailureClass, Latency};
+use agentd_provider::{Called, ModelError, ModelEvent, ModelReply, Rates, Request, Sink};
 use agentd_turn::{ModelAnswer, ModelFailure};
 use ractor::ActorRef;
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 /// Deltas that may be in the session's mailbox at the same time.
@@ -22,12 +26,18 @@ const NOTICEABLE: Duration = Duration::from_millis(20);
 /// How often, and after which pause, a client that is down is asked again.
 const CLIENT_TRIES: u32 = 50;
 const CLIENT_PAUSE: Duration = Duration::from_millis(100);
+/// How often a call that waits asks where it stands: the sooner its turn comes, the more often.
+const PLACE_EVERY: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
+/// How long it waits to be told.
+const PLACE_WITHIN: Duration = Duration::from_secs(5);
+/// How long an answer waits to be recorded.
+const RECORD_WITHIN: Duration = Duration::from_secs(10);
 
 type Answer = Result<(ModelReply, Latency), ModelError>;
 
 /// Who makes the call itself: the provider's HTTP client, or a test's puppet.
 pub(crate) trait Caller: Send + Sync + 'static {
-    fn call(&self, request: Request<'_>, sink: &mut Pipe) -> impl Future<Output = Answer> + Send;
+    fn call(&self, request: Request<'_>, sink: &mut Pipe) -> impl Future<Output = Called> + Send;
 }
 
 /// The real one.
@@ -35,7 +45,7 @@ pub(crate) trait Caller: Send + Sync + 'static {
 pub(crate) struct Http(pub(crate) reqwest::Client);
 
 impl Caller for Http {
-    async fn call(&self, request: Request<'_>, sink: &mut Pipe) -> Answer {
+    async fn call(&self, request: Request<'_>, sink: &mut Pipe) -> Called {
         agentd_provider::call(&self.0, request, sink).await
     }
 }
@@ -87,41 +97,46 @@ pub(crate) async fn run<C: Caller>(caller: &C, start: CallStart) {
         attempt: start.attempt,
         credits,
     };
-    let Some(mut permit) = admission(&start, &news).await else {
-        let message = "the model client is not running; it is being restarted".to_owned();
-        let failure = ModelFailure {
-            class: FailureClass::Transient,
-            message,
-            status: None,
-            retry_after_ms: None,
-        };
-        news.send(CallEvent::Failed(failure));
-        return;
+    let mut permit = match admission(&start, &news).await {
+        Some(Admitted::Granted(permit)) => permit,
+        Some(Admitted::Refused(refusal)) => {
+            let failure = ModelFailure {
+                retry_after_ms: Some(refusal.retry_after_ms),
+                refused: true,
+                ..ModelFailure::new(refusal.class, refusal.message)
+            };
+            news.send(CallEvent::Failed(failure));
+            return;
+        }
+        None => {
+            let message = "the model client is not running; it is being restarted";
+            let failure = ModelFailure::new(FailureClass::Transient, message);
+            news.send(CallEvent::Failed(failure));
+            return;
+        }
     };
-    news.send(CallEvent::Granted);
-    let answer = stream(caller, &start, &news).await;
-    permit.outcome = match &answer {
-        Ok(_) => CallOutcome::Answered,
-        Err(error) => CallOutcome::Failed {
-            class: error.class,
-            retry_after_ms: error.retry_after_ms,
-        },
-    };
-    // The permit goes first, so that a retry of this very session finds the pause that it caused.
-    drop(permit);
-    news.send(result(answer));
+    let credential = permit.credential().map(str::to_owned);
+    news.send(CallEvent::Granted {
+        credential: credential.clone(),
+        window: permit.window(),
+    });
+    let called = stream(caller, &start, &news, &mut permit).await;
+    // The permit goes first, so that a retry of this very session finds what it caused.
+    let outlook = permit.give_back(outcome(&called), rates(&called)).await;
+    record(&start, &called).await;
+    news.send(result(called.answer, credential, outlook));
 }
 
-/// Waits for a permit. There is no deadline: a wait ends by a permit or by a kill, and is shown as such.
-async fn admission(start: &CallStart, news: &News) -> Option<CallPermit> {
+/// Waits for a permit. There is no deadline: a wait ends by a permit, a refusal or a kill, and is shown as such.
+async fn admission(start: &CallStart, news: &News) -> Option<Admitted> {
     for _ in 0..CLIENT_TRIES {
-        let (done, mut permit) = Done::channel();
+        let (done, mut admitted) = Done::channel();
         start.client.cast(ModelMsg::Acquire {
-            session: start.session,
+            ask: start.ask.clone(),
             done,
         });
-        if let Some(permit) = granted(&mut permit, news).await {
-            return Some(permit);
+        if let Some(admitted) = waiting(start, &mut admitted, news).await {
+            return Some(admitted);
         }
         // The client went down with the request; the root starts it again.
         sleep(CLIENT_PAUSE).await;
@@ -129,32 +144,70 @@ async fn admission(start: &CallStart, news: &News) -> Option<CallPermit> {
     None
 }
 
-async fn granted(permit: &mut oneshot::Receiver<CallPermit>, news: &News) -> Option<CallPermit> {
-    if let Ok(answer) = timeout(NOTICEABLE, &mut *permit).await {
+/// Waits in line and says where.
+async fn waiting(
+    start: &CallStart,
+    admitted: &mut oneshot::Receiver<Admitted>,
+    news: &News,
+) -> Option<Admitted> {
+    if let Ok(answer) = timeout(NOTICEABLE, &mut *admitted).await {
         return answer.ok();
     }
-    news.send(CallEvent::Waiting);
-    permit.await.ok()
+    let mut told = None;
+    loop {
+        let place = tokio::select! {
+            biased;
+            answer = &mut *admitted => return answer.ok(),
+            place = place(start) => place,
+        };
+        let stands = Some(place.map(|place| (place.position, place.hold)));
+        if told != stands {
+            told = stands;
+            news.send(CallEvent::Waiting(place));
+        }
+        if let Ok(answer) = timeout(next_look(place), &mut *admitted).await {
+            return answer.ok();
+        }
+    }
+}
+
+async fn place(start: &CallStart) -> Option<Place> {
+    let session = start.ask.session;
+    let asked = start
+        .client
+        .call(PLACE_WITHIN, |done| ModelMsg::Place { session, done });
+    asked.await.ok().flatten()
+}
+
+fn next_look(place: Option<Place>) -> Duration {
+    let (least, most) = PLACE_EVERY;
+    let eta = place.and_then(|place| place.eta_ms).unwrap_or(0);
+    Duration::from_millis(eta / 16).clamp(least, most)
 }
 
 /// Calls, and passes the pieces on as they come.
-async fn stream<C: Caller>(caller: &C, start: &CallStart, news: &News) -> Answer {
+async fn stream<C: Caller>(caller: &C, start: &CallStart, news: &News, permit: &mut CallPermit) -> Called {
     let (tx, mut pieces) = mpsc::channel(PIECES);
     let mut pipe = Pipe(tx);
     let mut merger = Merger::new(start.call, start.attempt);
     let request = Request {
         spec: &start.spec,
+        credential: start.spec.credential(permit.credential()),
+        tools: &start.tools,
         body: start.body.clone(),
         messages: &start.messages,
         attempt: start.attempt,
     };
     let mut calling = std::pin::pin!(caller.call(request, &mut pipe));
-    let answer = loop {
+    let called = loop {
         tokio::select! {
             biased;
-            Some(piece) = pieces.recv() => merger.push(piece, Instant::now()),
+            Some(piece) = pieces.recv() => {
+                permit.works();
+                merger.push(piece, Instant::now());
+            }
             () = until(merger.due()) => news.flush(&mut merger).await,
-            answer = &mut calling => break answer,
+            called = &mut calling => break called,
         }
         if merger.is_full() {
             news.flush(&mut merger).await;
@@ -164,7 +217,7 @@ async fn stream<C: Caller>(caller: &C, start: &CallStart, news: &News) -> Answer
         merger.push(piece, Instant::now());
     }
     news.flush(&mut merger).await;
-    answer
+    called
 }
 
 async fn until(due: Option<Instant>) {
@@ -174,7 +227,46 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-fn result(answer: Answer) -> CallEvent {
+/// How the permit was used.
+fn outcome(called: &Called) -> CallOutcome {
+    match &called.answer {
+        Ok((reply, _)) => CallOutcome::Answered { usage: reply.usage },
+        Err(error) => CallOutcome::Failed {
+            class: error.class,
+            retry_after_ms: error.retry_after_ms,
+            window: match error.advice {
+                Some(Advice::Window { tokens, .. }) => Some(tokens),
+                Some(Advice::Think(_) | Advice::Without(_)) | None => None,
+            },
+        },
+    }
+}
+
+/// The limits as the server counts them now. They came with the head of the answer; what broke off later has none.
+fn rates(called: &Called) -> Rates {
+    match &called.answer {
+        Ok((_, latency)) => aged(&called.rates, latency.total_ms.saturating_sub(latency.first_ms)),
+        Err(error) if error.status.is_some() => called.rates,
+        Err(_) => Rates::default(),
+    }
+}
+
+/// Adds the answer to the script that the model records to, where it does.
+async fn record(start: &CallStart, called: &Called) {
+    let (Some(path), Ok((reply, _))) = (start.spec.record.clone(), &called.answer) else {
+        return;
+    };
+    let (messages, reply) = (start.messages.clone(), reply.clone());
+    let writing = spawn_blocking(move || agentd_provider::record(&path, &messages, &reply));
+    match timeout(RECORD_WITHIN, writing).await {
+        Ok(Ok(Ok(()))) => {}
+        Ok(Ok(Err(error))) => tracing::warn!(%error, "the answer could not be recorded"),
+        Ok(Err(error)) => tracing::warn!(%error, "the recording broke off"),
+        Err(_) => tracing::warn!("the answer goes on before it is recorded: the disk is slow"),
+    }
+}
+
+fn result(answer: Answer, credential: Option<String>, outlook: Outlook) -> CallEvent {
     match answer {
         Ok((reply, latency)) => CallEvent::Answered(Box::new(ModelAnswer {
             content: reply.content,
@@ -182,14 +274,29 @@ fn result(answer: Answer) -> CallEvent {
             usage: reply.usage,
             cost_usd: reply.cost_usd,
             latency,
+            credential,
         })),
-        Err(error) => CallEvent::Failed(ModelFailure {
-            class: error.class,
-            message: error.message,
-            status: error.status,
-            retry_after_ms: error.retry_after_ms,
-        }),
+        Err(error) => {
+            let closed_ms = outlook.closed_ms.filter(|_| waits_for_credentials(error.class));
+            CallEvent::Failed(ModelFailure {
+                class: error.class,
+                message: error.message,
+                status: error.status,
+                retry_after_ms: error.retry_after_ms.max(closed_ms),
+                credential,
+                other_credential: outlook.other,
+                refused: false,
+                advice: error.advice,
+            })
+        }
     }
+}
+
+const fn waits_for_credentials(class: FailureClass) -> bool {
+    matches!(
+        class,
+        FailureClass::RateLimited | FailureClass::QuotaExhausted | FailureClass::Auth
+    )
 }
 
 #[cfg(test)]

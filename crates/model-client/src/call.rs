@@ -1,10 +1,10 @@
 //! The kid that makes one attempt of a model call.
 
 use crate::attempt::{self, Caller};
-use agentd_actor_kit::{Handle, ModelMsg, SessionMsg};
-use agentd_protocol::{CallId, Message, SessionId};
+use agentd_actor_kit::{Ask, Handle, ModelMsg, SessionMsg, spawn_kid};
+use agentd_protocol::{CallId, Message};
 use agentd_provider::{ModelSpec, RequestBody};
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
+use ractor::{ActorCell, ActorRef, SpawnErr};
 use std::sync::Arc;
 
 /// What an attempt is started with.
@@ -12,8 +12,8 @@ use std::sync::Arc;
 pub struct CallStart {
     /// Who gets the news.
     pub to: ActorRef<SessionMsg>,
-    /// Whose.
-    pub session: SessionId,
+    /// What it asks of its provider.
+    pub ask: Ask,
     /// The call.
     pub call: CallId,
     /// The attempt.
@@ -26,7 +26,9 @@ pub struct CallStart {
     pub http: reqwest::Client,
     /// What is sent.
     pub body: RequestBody,
-    /// The conversation, for a model that is a script.
+    /// The names of the tools that are offered.
+    pub tools: Vec<String>,
+    /// The conversation, for a model that is a script or is recorded.
     pub messages: Vec<Arc<Message>>,
 }
 
@@ -50,31 +52,6 @@ pub(crate) async fn spawn<C: Caller>(
     start: CallStart,
     supervisor: ActorCell,
 ) -> Result<ActorCell, SpawnErr> {
-    let (kid, _) = Actor::spawn_linked(None, Kid(caller), start, supervisor).await?;
-    Ok(kid.get_cell())
-}
-
-/// The actor: all its work is done as it starts, where a kill interrupts it and a panic is told to its supervisor.
-struct Kid<C>(C);
-
-impl<C: Caller> Actor for Kid<C> {
-    type Msg = ();
-    type State = Option<CallStart>;
-    type Arguments = CallStart;
-
-    async fn pre_start(&self, _: ActorRef<()>, start: CallStart) -> Result<Self::State, ActorProcessingErr> {
-        Ok(Some(start))
-    }
-
-    async fn post_start(
-        &self,
-        myself: ActorRef<()>,
-        start: &mut Self::State,
-    ) -> Result<(), ActorProcessingErr> {
-        if let Some(start) = start.take() {
-            Box::pin(attempt::run(&self.0, start)).await;
-        }
-        myself.stop(None);
-        Ok(())
-    }
+    let work = async move { attempt::run(&caller, start).await };
+    spawn_kid(work, supervisor).await
 }

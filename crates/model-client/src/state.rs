@@ -1,227 +1,391 @@
-//! Who may call next: pure bookkeeping of one provider.
+//! Who may call next: the whole admission of one provider, pure. Time and entropy come in as stamps.
 
-use agentd_actor_kit::{CallOutcome, ProviderStatus};
-use agentd_protocol::{FailureClass, SessionId, Timestamp};
-use std::collections::{BTreeMap, VecDeque};
+use crate::bucket::Charge;
+use crate::circuit::{Circuit, Flow};
+use crate::credential::{Call, Credentials, Index};
+use crate::health::Cooldowns;
+use crate::pace::Pace;
+use crate::queue::{Pick, Queue, Waiter};
+use agentd_actor_kit::{Ask, CallOutcome, Grant, Outlook, Refusal};
+use agentd_protocol::{FailureClass, Stamp, Timestamp};
+use agentd_provider::Rates;
+use agentd_settings::{RatesConfig, SchedulerConfig};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-/// More waiters than this are turned away.
-const MAX_WAITING: usize = 65_536;
-/// A longer wish of a server is tried again after this all the same.
-const LONGEST_PAUSE_MS: u64 = 15 * 60 * 1_000;
+/// A permit that comes back sooner than this unused was never used: whoever asked for it is gone.
+const UNUSED_MS: u64 = 50;
+/// Refused calls come back one after the other within this.
+const SPREAD_MS: u64 = 10 * 60 * 1_000;
+/// The distance between two of them, where the pace is not known or not plausible.
+const SPREAD_STEP_MS: (u64, u64) = (10, 1_000);
+/// Smaller windows are misread, not learned.
+const LEAST_WINDOW: u64 = 256;
 
-/// A pause that has to be ended by a timer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Pause {
-    pub(crate) generation: u64,
-    pub(crate) after_ms: u64,
+/// What the admission of a provider is made from.
+#[derive(Debug, Clone)]
+pub(crate) struct Setup {
+    pub(crate) permits: u32,
+    pub(crate) credentials: Vec<String>,
+    pub(crate) rates: RatesConfig,
+    pub(crate) scheduler: SchedulerConfig,
+    /// A longer pause is not waited for in line.
+    pub(crate) patience_ms: u64,
 }
 
-/// The permits of one provider, and who waits for them. `T` is where a permit is delivered.
+/// What happens next to somebody who waits.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step<T> {
+    Granted(T, Grant),
+    Refused(T, Refusal),
+}
+
+/// What changed for everybody, for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// The provider keeps failing: nobody calls it for so long.
+    Broken { ms: u64 },
+    /// A credential is left alone for so long.
+    Cooling {
+        credential: Option<String>,
+        class: FailureClass,
+        ms: u64,
+    },
+}
+
+/// A call in flight.
+#[derive(Debug)]
+struct Running {
+    credential: Index,
+    charge: Charge,
+    since: Timestamp,
+}
+
+/// The admission of one provider. `T` is where an answer is delivered.
 #[derive(Debug)]
 pub(crate) struct Admission<T> {
-    permits: u32,
-    running: u32,
-    waiting: usize,
-    /// The sessions that wait, in the order in which they are served.
-    turns: VecDeque<SessionId>,
-    waiters: BTreeMap<SessionId, VecDeque<T>>,
-    paused_until: Option<Timestamp>,
-    generation: u64,
+    pub(super) permits: u32,
+    patience_ms: u64,
+    /// Whether somebody does not wait any more.
+    gone: fn(&T) -> bool,
+    pub(super) queue: Queue<T>,
+    pub(super) credentials: Credentials,
+    pub(super) circuit: Circuit,
+    pub(super) pace: Pace,
+    running: BTreeMap<u64, Running>,
+    granted: u64,
+    pub(super) windows: BTreeMap<String, u64>,
+    /// By model: the end of the pause for which calls were refused, and how many.
+    refused: BTreeMap<String, (Timestamp, u64)>,
+    wake: Option<Timestamp>,
 }
 
 impl<T> Admission<T> {
-    pub(crate) fn new(permits: u32) -> Self {
+    pub(crate) fn new(setup: Setup, now: Timestamp, gone: fn(&T) -> bool) -> Self {
+        let permits = setup.permits.max(1);
+        let cooldowns = Cooldowns::of(&setup.scheduler);
         Self {
-            permits: permits.max(1),
-            running: 0,
-            waiting: 0,
-            turns: VecDeque::new(),
-            waiters: BTreeMap::new(),
-            paused_until: None,
-            generation: 0,
+            permits,
+            patience_ms: setup.patience_ms,
+            gone,
+            queue: Queue::new(&setup.scheduler.weights, setup.scheduler.max_waiting),
+            credentials: Credentials::new(setup.credentials, permits, &setup.rates, cooldowns, now),
+            circuit: Circuit::new(&setup.scheduler, permits),
+            pace: Pace::default(),
+            running: BTreeMap::new(),
+            granted: 0,
+            windows: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            wake: None,
         }
     }
 
-    /// Lines somebody up; gives the place back when the queue is full.
-    pub(crate) fn line_up(&mut self, session: SessionId, place: T) -> Result<(), T> {
-        if self.waiting >= MAX_WAITING {
-            return Err(place);
+    /// Lines somebody up, or refuses when the line is full. Who insists ends the pauses of its model: one call finds out.
+    pub(crate) fn acquire(&mut self, ask: Ask, place: T, now: Timestamp) -> Option<Step<T>> {
+        if ask.insists {
+            self.credentials.try_again(&ask.model, now);
+            self.circuit.try_again(now);
         }
-        let own = self.waiters.entry(session).or_default();
-        if own.is_empty() {
-            self.turns.push_back(session);
-        }
-        own.push_back(place);
-        self.waiting += 1;
-        Ok(())
-    }
-
-    /// Takes the next who may call now: sessions in turn, each in its own order.
-    pub(crate) fn admit(&mut self) -> Option<(SessionId, T)> {
-        if self.paused_until.is_some() || self.running >= self.permits {
-            return None;
-        }
-        let session = self.turns.pop_front()?;
-        let own = self.waiters.get_mut(&session)?;
-        let place = own.pop_front()?;
-        if own.is_empty() {
-            self.waiters.remove(&session);
-        } else {
-            self.turns.push_back(session);
-        }
-        self.waiting = self.waiting.saturating_sub(1);
-        self.running = self.running.saturating_add(1);
-        Some((session, place))
-    }
-
-    /// A permit came back. A server that asked for a wait pauses everybody; a longer pause that runs already stays.
-    pub(crate) fn release(&mut self, outcome: CallOutcome, now: Timestamp) -> Option<Pause> {
-        self.running = self.running.saturating_sub(1);
-        let CallOutcome::Failed {
-            class,
-            retry_after_ms: Some(wish),
-        } = outcome
-        else {
+        let Err(Waiter { place, .. }) = self.queue.line_up(Waiter { ask, place }) else {
             return None;
         };
-        if !matches!(class, FailureClass::RateLimited | FailureClass::Overloaded) || wish == 0 {
+        let waiting = self.queue.len();
+        let refusal = Refusal {
+            class: FailureClass::Overloaded,
+            message: format!("{waiting} calls wait for this provider already"),
+            retry_after_ms: self
+                .pace
+                .eta_ms(waiting, now)
+                .unwrap_or(0)
+                .clamp(5_000, SPREAD_MS),
+        };
+        Some(Step::Refused(place, refusal))
+    }
+
+    /// The next thing that happens to somebody who waits; to be called until there is none, after every change.
+    pub(crate) fn next(&mut self, now: Timestamp) -> Option<Step<T>> {
+        self.wake = None;
+        if self.queue.len() == 0 {
             return None;
         }
-        let after_ms = wish.min(LONGEST_PAUSE_MS);
-        let until = now.plus_ms(after_ms);
-        if self.paused_until.is_some_and(|already| already >= until) {
+        if let Some((model, until, class)) = self.long_pause(now) {
+            return self.refuse(&model, until, class, now);
+        }
+        if self.running() >= self.permits {
             return None;
         }
-        self.paused_until = Some(until);
-        self.generation = self.generation.saturating_add(1);
-        Some(Pause {
-            generation: self.generation,
-            after_ms,
+        match self.circuit.flow(now) {
+            Flow::Open => {}
+            Flow::Until(until) => {
+                self.wake = Some(until);
+                return None;
+            }
+            Flow::Probing => return None,
+        }
+        let mut held = BTreeSet::new();
+        while let Some(pick) = self.queue.pick(&held) {
+            if self.queue.take_gone(&pick, self.gone).is_some() {
+                continue;
+            }
+            let ask = self.queue.front(&pick)?;
+            let charge = Charge::of(ask);
+            match self
+                .credentials
+                .choose(&ask.model, ask.credential.as_deref(), &charge, now)
+            {
+                Ok(credential) => return self.grant(&pick, credential, charge, now),
+                Err(shut) => {
+                    self.wake = [self.wake, shut.opens].into_iter().flatten().min();
+                    held.insert(pick.model);
+                }
+            }
+        }
+        None
+    }
+
+    /// When something may be possible that is not now, after [`Self::next`] had nothing more.
+    pub(crate) const fn wake(&self) -> Option<Timestamp> {
+        self.wake
+    }
+
+    pub(super) fn running(&self) -> u32 {
+        u32::try_from(self.running.len()).unwrap_or(u32::MAX)
+    }
+
+    /// A model that somebody waits for and that is closed for longer than anybody should stand in line.
+    fn long_pause(&self, now: Timestamp) -> Option<(Arc<str>, Timestamp, FailureClass)> {
+        self.queue.models().find_map(|model| {
+            let (until, class) = self.closed(model, now)?;
+            (until.since_ms(now) > self.patience_ms).then(|| (Arc::clone(model), until, class))
         })
     }
 
-    /// The timer of a pause fired; that of an older pause changes nothing.
-    pub(crate) fn unpause(&mut self, generation: u64) {
-        if generation == self.generation {
-            self.paused_until = None;
+    /// Until when nothing goes to this model, and why: the provider, or all credentials.
+    pub(super) fn closed(&self, model: &str, now: Timestamp) -> Option<(Timestamp, FailureClass)> {
+        let circuit = self
+            .circuit
+            .broken_until(now)
+            .map(|until| (until, self.circuit.class()));
+        let credentials = self.credentials.closed(model, now);
+        [circuit, credentials]
+            .into_iter()
+            .flatten()
+            .max_by_key(|(until, _)| *until)
+    }
+
+    /// Whether a rate, and not a permit, is what a call waits for.
+    pub(super) fn wants_a_rate(&self, ask: &Ask, now: Timestamp) -> bool {
+        let asked = ask.credential.as_deref();
+        let shut = self
+            .credentials
+            .choose(&ask.model, asked, &Charge::of(ask), now)
+            .err();
+        shut.is_some_and(|shut| shut.opens.is_some())
+    }
+
+    fn refuse(
+        &mut self,
+        model: &str,
+        until: Timestamp,
+        class: FailureClass,
+        now: Timestamp,
+    ) -> Option<Step<T>> {
+        let waiter = self.queue.take_any(model)?;
+        let (least, most) = SPREAD_STEP_MS;
+        let step = self.pace.eta_ms(1, now).unwrap_or(least).clamp(least, most);
+        let (end, count) = self.refused.entry(model.to_owned()).or_insert((until, 0));
+        if *end != until {
+            (*end, *count) = (until, 0);
+        }
+        let retry_after_ms = until
+            .since_ms(now)
+            .saturating_add(count.saturating_mul(step) % SPREAD_MS);
+        *count = count.saturating_add(1);
+        let why = match class {
+            FailureClass::RateLimited => "every credential is at its rate limit",
+            FailureClass::QuotaExhausted => "every credential is out of quota",
+            FailureClass::Auth => "every credential was refused",
+            _ => "the provider keeps failing",
+        };
+        let refusal = Refusal {
+            class,
+            message: format!("not sent: {why} (see `agentctl models`); the next call goes at {until}"),
+            retry_after_ms,
+        };
+        Some(Step::Refused(waiter.place, refusal))
+    }
+
+    fn grant(&mut self, pick: &Pick, credential: Index, charge: Charge, now: Timestamp) -> Option<Step<T>> {
+        let Waiter { ask, place } = self.queue.take(pick)?;
+        self.granted += 1;
+        let number = self.granted;
+        let call = Call {
+            credential,
+            model: &ask.model,
+            number,
+            next: number + 1,
+        };
+        let finds_out = self.credentials.went(&call, &charge, now);
+        let probe = self.circuit.went(number, now) || finds_out;
+        // Who finds a free permit says nothing about how long others stand in line.
+        if self.queue.len() > 0 {
+            self.pace.granted(now);
+        }
+        let running = Running {
+            credential,
+            charge,
+            since: now,
+        };
+        self.running.insert(number, running);
+        let grant = Grant {
+            number,
+            session: ask.session,
+            credential: self.credentials.name(credential).map(str::to_owned),
+            window: self.windows.get(&ask.model).copied(),
+            model: ask.model,
+            probe,
+        };
+        Some(Step::Granted(place, grant))
+    }
+
+    /// The server answers a call: what it was to find out is known before it ends.
+    pub(crate) fn works(&mut self, grant: &Grant, now: Timestamp) {
+        if let Some(running) = self.running.get(&grant.number) {
+            let call = call(grant, running, self.granted);
+            self.credentials.succeeded(&call);
+            self.circuit.worked(grant.number, now);
         }
     }
 
-    pub(crate) fn status(&self) -> ProviderStatus {
-        ProviderStatus {
-            running: self.running,
-            waiting: u32::try_from(self.waiting).unwrap_or(u32::MAX),
-            permits: self.permits,
-            paused_until: self.paused_until,
+    /// A permit came back. Says what the session may expect, and what changed for everybody.
+    pub(crate) fn release(
+        &mut self,
+        grant: &Grant,
+        outcome: &CallOutcome,
+        rates: &Rates,
+        stamp: &mut Stamp,
+    ) -> (Outlook, Option<Notice>) {
+        let now = stamp.at;
+        let Some(running) = self.running.remove(&grant.number) else {
+            return (Outlook::default(), None);
+        };
+        let call = call(grant, &running, self.granted);
+        let used = match outcome {
+            CallOutcome::Answered { usage } => Charge::used(usage),
+            CallOutcome::Dropped if now.since_ms(running.since) < UNUSED_MS => Charge::default(),
+            CallOutcome::Dropped => running.charge,
+            CallOutcome::Failed { .. } => Charge::turned_away(),
+        };
+        self.credentials
+            .came_back(&call, (&running.charge, &used), rates, now);
+        let notice = self.judge(&call, outcome, stamp);
+        let outlook = Outlook {
+            other: self
+                .credentials
+                .other(running.credential, &grant.model, now)
+                .map(str::to_owned),
+            closed_ms: self
+                .closed(&grant.model, now)
+                .map(|(until, _)| until.since_ms(now)),
+        };
+        (outlook, notice)
+    }
+
+    /// What the end of a call says about its credential and about the provider.
+    fn judge(&mut self, call: &Call<'_>, outcome: &CallOutcome, stamp: &mut Stamp) -> Option<Notice> {
+        let now = stamp.at;
+        let (class, wish_ms) = match outcome {
+            CallOutcome::Answered { .. } => {
+                self.credentials.answered(call);
+                self.circuit.worked(call.number, now);
+                return None;
+            }
+            CallOutcome::Dropped => {
+                self.credentials.ended(call, now);
+                self.circuit.ended(call.number, now);
+                return None;
+            }
+            CallOutcome::Failed {
+                class,
+                retry_after_ms,
+                window,
+            } => {
+                self.learn_window(call.model, *window);
+                (*class, *retry_after_ms)
+            }
+        };
+        match class {
+            FailureClass::RateLimited | FailureClass::QuotaExhausted | FailureClass::Auth => {
+                self.circuit.worked(call.number, now);
+                let ms = self.credentials.failed(call, class, wish_ms, now)?;
+                let credential = self.credentials.name(call.credential).map(str::to_owned);
+                Some(Notice::Cooling {
+                    credential,
+                    class,
+                    ms,
+                })
+            }
+            FailureClass::Overloaded | FailureClass::Transient => {
+                self.credentials.ended(call, now);
+                let numbers = (call.number, call.next);
+                let ms = self.circuit.failed(numbers, class, wish_ms, stamp)?;
+                Some(Notice::Broken { ms })
+            }
+            // The server read the request: it works, and the key is good.
+            FailureClass::ContextOverflow | FailureClass::ContentFilter | FailureClass::InvalidRequest => {
+                self.credentials.succeeded(call);
+                self.circuit.worked(call.number, now);
+                None
+            }
+            FailureClass::Internal | FailureClass::Cancelled => {
+                self.credentials.ended(call, now);
+                self.circuit.ended(call.number, now);
+                None
+            }
         }
+    }
+
+    fn learn_window(&mut self, model: &str, window: Option<u64>) {
+        let Some(window) = window.filter(|window| *window >= LEAST_WINDOW) else {
+            return;
+        };
+        match self.windows.get_mut(model) {
+            Some(known) => *known = window.min(*known),
+            None => {
+                self.windows.insert(model.to_owned(), window);
+            }
+        }
+    }
+}
+
+const fn call<'a>(grant: &'a Grant, running: &Running, granted: u64) -> Call<'a> {
+    Call {
+        credential: running.credential,
+        model: grant.model.as_str(),
+        number: grant.number,
+        next: granted + 1,
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn session(n: u8) -> SessionId {
-        SessionId::from_bytes([n; 16])
-    }
-
-    fn failed(class: FailureClass, retry_after_ms: Option<u64>) -> CallOutcome {
-        CallOutcome::Failed {
-            class,
-            retry_after_ms,
-        }
-    }
-
-    fn admission(permits: u32, lined_up: &[(u8, u32)]) -> Admission<u32> {
-        let mut admission = Admission::new(permits);
-        for (n, place) in lined_up {
-            assert_eq!(admission.line_up(session(*n), *place), Ok(()));
-        }
-        admission
-    }
-
-    #[test]
-    fn i6_sessions_are_served_in_turn() {
-        let mut admission = admission(10, &[(1, 10), (1, 11), (1, 12), (2, 20), (3, 30), (3, 31)]);
-        let order: Vec<u32> = std::iter::from_fn(|| admission.admit().map(|(_, place)| place)).collect();
-        assert_eq!(order, [10, 20, 30, 11, 31, 12]);
-    }
-
-    #[test]
-    fn no_more_run_than_there_are_permits() {
-        let mut admission = admission(2, &[(1, 1), (2, 2), (3, 3)]);
-        assert!(admission.admit().is_some() && admission.admit().is_some());
-        assert_eq!(admission.admit(), None);
-        assert_eq!(admission.release(CallOutcome::Dropped, Timestamp(0)), None);
-        assert_eq!(admission.admit(), Some((session(3), 3)));
-        let status = ProviderStatus {
-            running: 2,
-            waiting: 0,
-            permits: 2,
-            paused_until: None,
-        };
-        assert_eq!(admission.status(), status);
-    }
-
-    #[test]
-    fn a_servers_wish_pauses_everybody_and_only_its_own_timer_ends_it() {
-        let mut admission = admission(4, &[(1, 1), (2, 2), (3, 3)]);
-        assert!(admission.admit().is_some() && admission.admit().is_some());
-        let now = Timestamp(1_000);
-        let first = admission.release(failed(FailureClass::RateLimited, Some(5_000)), now);
-        assert_eq!(
-            first,
-            Some(Pause {
-                generation: 1,
-                after_ms: 5_000
-            })
-        );
-        assert_eq!(admission.admit(), None);
-        assert_eq!(admission.status().paused_until, Some(Timestamp(6_000)));
-        let longer = admission.release(failed(FailureClass::Overloaded, Some(9_000)), now);
-        assert_eq!(
-            longer,
-            Some(Pause {
-                generation: 2,
-                after_ms: 9_000
-            })
-        );
-        admission.unpause(1);
-        assert_eq!(admission.admit(), None, "the older timer fired too early");
-        admission.unpause(2);
-        assert_eq!(admission.admit(), Some((session(3), 3)));
-    }
-
-    #[test]
-    fn failures_without_a_wish_and_shorter_wishes_change_nothing() {
-        let mut admission = admission(1, &[]);
-        let now = Timestamp(0);
-        assert_eq!(
-            admission.release(failed(FailureClass::RateLimited, None), now),
-            None
-        );
-        assert_eq!(
-            admission.release(failed(FailureClass::InvalidRequest, Some(5)), now),
-            None
-        );
-        assert!(
-            admission
-                .release(failed(FailureClass::RateLimited, Some(u64::MAX)), now)
-                .is_some()
-        );
-        assert_eq!(admission.status().paused_until, Some(Timestamp(LONGEST_PAUSE_MS)));
-        assert_eq!(
-            admission.release(failed(FailureClass::RateLimited, Some(5)), now),
-            None
-        );
-    }
-
-    #[test]
-    fn the_queue_has_an_end() {
-        let mut admission = Admission::new(1);
-        for place in 0..MAX_WAITING {
-            assert_eq!(admission.line_up(session(1), place), Ok(()));
-        }
-        assert_eq!(admission.line_up(session(2), 7), Err(7));
-    }
-}
+mod tests;

@@ -3,11 +3,12 @@
 use agentd_actor_kit::{
     Clock, FeedMsg, GateMsg, Handle, ModelMsg, Pointer, StoreMsg, SupervisorMsg, ToolMsg,
 };
+use agentd_hooks::{Hooks, WardenLaunch};
 use agentd_loop_supervisor::{Bounds, LoopSupervisor, SupervisorArgs};
 use agentd_model_client::{ClientArgs, ModelClient};
 use agentd_permission_gate::{GateArgs, PermissionGate};
 use agentd_provider::Registry as Models;
-use agentd_session_loop::{KidSpawner, Services, Timing};
+use agentd_session_loop::{KidSpawner, Services, Sharing, Timing};
 use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
 use agentd_settings::Settings;
 use agentd_store::Backend;
@@ -197,8 +198,11 @@ impl Children {
                 store: self.store.handle(),
             }),
             registry: args.tools.clone(),
+            hooks: hooks(args),
             config: Arc::new(core_config(&args.settings)),
-            sandbox: agentd_protocol::SandboxLevel::None,
+            sandbox: args.executor.sandboxing.level(),
+            sharing: Sharing::from(&args.settings.scheduler),
+            keep_recent_tokens: args.settings.context.keep_recent_tokens,
             timing: Timing {
                 idle: args.settings.node.idle_passivate,
                 ..Timing::default()
@@ -238,6 +242,15 @@ fn client_args(args: &ChildArgs, provider: &str) -> ClientArgs {
     ClientArgs {
         provider: provider.to_owned(),
         permits: args.models.providers().get(provider).copied().unwrap_or(1),
+        credentials: args.models.credentials(provider),
+        rates: args
+            .settings
+            .providers
+            .get(provider)
+            .map(|provider| provider.rates)
+            .unwrap_or_default(),
+        scheduler: args.settings.scheduler.clone(),
+        patience_ms: args.settings.retry.cap_ms,
         clock: args.clock,
     }
 }
@@ -267,13 +280,38 @@ fn bounds(settings: &Settings) -> Bounds {
     }
 }
 
+/// The operator's hooks run where the commands of sessions do.
+fn hooks(args: &ChildArgs) -> Hooks {
+    let executor = args.executor.clone();
+    let launch = WardenLaunch::new(
+        executor.exe,
+        executor.environment,
+        executor.sandboxing,
+        executor.spill_dir,
+    );
+    Hooks::new(&args.settings.hooks, Arc::new(launch))
+}
+
+/// How long judging may take: the gate is asked again when a hook changed the input.
+fn judge_timeout_ms(settings: &Settings) -> u64 {
+    let gate = agentd_turn::Config::default().judge_timeout_ms;
+    let hooks = settings.hooks.longest_before();
+    if hooks.is_zero() {
+        return gate;
+    }
+    let hooks = u64::try_from(hooks.as_millis()).unwrap_or(u64::MAX);
+    gate.saturating_mul(2).saturating_add(hooks)
+}
+
 /// The settings of the pure core.
 fn core_config(settings: &Settings) -> agentd_turn::Config {
     agentd_turn::Config {
         intent_patterns: settings.r#loop.intent_patterns.clone(),
+        judge_timeout_ms: judge_timeout_ms(settings),
         max_retries: settings.retry.max_retries,
         base_ms: settings.retry.base_ms,
         cap_ms: settings.retry.cap_ms,
+        park_ms: settings.retry.park_ms,
         max_queue: settings.limits.queue_inputs as usize,
         ..agentd_turn::Config::default()
     }

@@ -21,6 +21,9 @@ pub enum NodeError {
     /// The configuration asks for something that this build cannot do.
     #[error("{0}")]
     Unsupported(String),
+    /// Permission rules cannot be read, or contradict their examples.
+    #[error("{0}")]
+    Rules(String),
     /// The store does not open.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -74,6 +77,7 @@ impl NodeError {
         match self {
             Self::NoHome
             | Self::Unsupported(_)
+            | Self::Rules(_)
             | Self::Store(StoreError::BadUrl { .. } | StoreError::NotInBuild { .. }) => 2,
             Self::SocketInUse(_) | Self::Store(StoreError::InUse { .. }) => 69,
             Self::Actor { .. } | Self::Meltdown(_) => 70,

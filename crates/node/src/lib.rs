@@ -13,7 +13,9 @@ mod notify;
 mod paths;
 mod root;
 mod rotated;
+mod sandboxing;
 mod scribe;
+mod scribe_audit;
 mod start;
 mod trace_lines;
 mod upkeep;
@@ -25,6 +27,7 @@ pub use node::{Ended, Node, NodeArgs};
 pub use notify::notify_ready;
 pub use paths::{Paths, Surroundings};
 pub use root::Health;
+pub use start::check_rules;
 
 #[cfg(test)]
 mod tests;

@@ -6,9 +6,12 @@ use crate::paths::Paths;
 use crate::root::{Health, RootMsg, Tree};
 use crate::rotated::Rotated;
 use crate::scribe::Scribe;
+use crate::scribe_audit::Audit;
 use crate::view::View;
 use agentd_actor_kit::{Clock, SupervisorMsg};
 use agentd_api::{Api, NodeFacts, Parts, StopRequest};
+use agentd_provider::Registry;
+use agentd_sandbox::Sandboxing;
 use agentd_settings::{Loaded, Settings};
 use agentd_store::{Backend, Mirror};
 use ractor::ActorRef;
@@ -72,18 +75,18 @@ impl Node {
     /// # Errors
     /// Whatever is missing or in use, with what to do about it.
     pub async fn start(args: NodeArgs) -> Result<Self, NodeError> {
+        crate::start::check_rules(&args.loaded, &args.environment)?;
         let settings = Arc::new(args.loaded.settings.clone());
-        let sandbox = agentd_sandbox::check(settings.sandbox.require)
-            .map_err(|e| NodeError::Unsupported(format!("sandbox.require: {e}")))?;
-        tracing::info!(?sandbox, data = %args.paths.data_dir.display(), "agentd starts");
+        tracing::info!(data = %args.paths.data_dir.display(), "agentd starts");
         let listener = agentd_control::bind(&args.paths.socket)
             .await
             .map_err(|e| NodeError::socket(&args.paths.socket, &e))?;
         let backend = crate::start::open_store(&settings, &args.paths).await?;
         let models = crate::start::models(&settings, &args.environment, args.demo).await?;
-        let model_note = format!("{} ({})", models.default_model(), models.default_reason());
+        let model_note = model_note(&models);
         let clock = Clock::System;
-        let child_args = crate::start::child_args(&args, &settings, &backend, &models, clock)?;
+        let child_args = crate::start::child_args(&args, &settings, &backend, &models, clock).await?;
+        let sandboxing = child_args.executor.sandboxing.clone();
         let registry = child_args.tools.clone();
         let Tree {
             root,
@@ -105,7 +108,7 @@ impl Node {
             registry,
             settings: Arc::clone(&settings),
             clock,
-            facts: facts(&settings, &args.paths, &model_note, clock),
+            facts: facts(&settings, &args.paths, &model_note, clock, &sandboxing),
             stop: stop_tx,
         };
         let (stop_serving, serving) = watch::channel(false);
@@ -232,7 +235,13 @@ async fn fatal(health: &mut watch::Receiver<Health>) -> String {
     }
 }
 
-fn facts(settings: &Settings, paths: &Paths, model: &str, clock: Clock) -> NodeFacts {
+fn facts(
+    settings: &Settings,
+    paths: &Paths,
+    model: &str,
+    clock: Clock,
+    sandboxing: &Sandboxing,
+) -> NodeFacts {
     NodeFacts {
         node: crate::start::node_name(settings),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -242,6 +251,9 @@ fn facts(settings: &Settings, paths: &Paths, model: &str, clock: Clock) -> NodeF
         store: agentd_settings::mask_url(&settings.store.url),
         data_dir: paths.data_dir.display().to_string(),
         model: model.to_owned(),
+        no_sandbox: sandboxing
+            .refusal()
+            .map(|why| (why.message.clone(), why.fix.clone())),
     }
 }
 
@@ -251,21 +263,27 @@ fn scribe(
     handles: &Handles,
     committed: u64,
 ) -> Result<Option<JoinHandle<()>>, NodeError> {
-    let open = |wanted: bool, name: &str| {
-        let path = paths.logs().join(name);
-        let file = wanted
-            .then(|| Rotated::open(&path, settings.log.max_bytes, settings.log.files))
-            .transpose();
-        file.map_err(|e| NodeError::path(&path, e))
+    let (max_bytes, files) = (settings.log.max_bytes, settings.log.files);
+    let (trace, audit) = (paths.logs().join("trace.jsonl"), paths.logs().join("audit.jsonl"));
+    let of = |path: &Path| {
+        let path = path.to_owned();
+        move |error| NodeError::path(&path, error)
     };
-    let (trace, audit) = (
-        open(settings.log.trace, "trace.jsonl")?,
-        open(settings.log.audit, "audit.jsonl")?,
-    );
+    let trace_file = settings
+        .log
+        .trace
+        .then(|| Rotated::open(&trace, max_bytes, files));
+    let trace = trace_file.transpose().map_err(of(&trace))?;
+    let audit_file = settings.log.audit.then(|| Audit::open(&audit, max_bytes, files));
+    let audit = audit_file.transpose().map_err(of(&audit))?;
     if trace.is_none() && audit.is_none() {
         return Ok(None);
     }
-    let after = crate::scribe::last_cursor(&paths.logs().join("audit.jsonl")).unwrap_or(committed);
+    // A file cannot be ahead of the log.
+    let after = audit
+        .as_ref()
+        .and_then(Audit::cursor)
+        .map_or(committed, |cursor| cursor.min(committed));
     let scribe = Scribe::new(
         trace,
         audit,
@@ -274,4 +292,13 @@ fn scribe(
         Some(after),
     );
     Ok(Some(tokio::spawn(scribe.run())))
+}
+
+/// The default model, why it is that one, and what it lacks.
+fn model_note(models: &Registry) -> String {
+    let (name, why) = (models.default_model(), models.default_reason());
+    match models.get(name) {
+        Ok(_) => format!("{name} ({why})"),
+        Err(unusable) => format!("{name} ({why}), but it cannot be used: {}", unusable.reason),
+    }
 }

@@ -3,14 +3,13 @@
 //! It hangs off the commit like any viewer, so it slows nobody; when it lags it reads on from the log by cursor.
 
 use crate::rotated::Rotated;
+use crate::scribe_audit::Audit;
 use crate::trace_lines;
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg, Viewer};
 use agentd_protocol::{Event, EventBody, SessionId};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
+use std::io::{self, Write as _};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -22,8 +21,6 @@ const MAX_STEPS: usize = 10_000;
 const PAGE: u32 = 512;
 /// How long a catch-up page or a (re)subscription may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Bytes at the end of an audit file that are searched for its last line.
-const TAIL: u64 = 1 << 20;
 /// The scribe's number among viewers.
 const VIEWER: u64 = u64::MAX;
 
@@ -31,7 +28,7 @@ const VIEWER: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Scribe {
     pub(crate) trace: Option<Rotated>,
-    pub(crate) audit: Option<Rotated>,
+    pub(crate) audit: Option<Audit>,
     pub(crate) feed: Handle<FeedMsg>,
     pub(crate) store: Handle<StoreMsg>,
     steps: BTreeMap<SessionId, u32>,
@@ -41,7 +38,7 @@ pub(crate) struct Scribe {
 impl Scribe {
     pub(crate) const fn new(
         trace: Option<Rotated>,
-        audit: Option<Rotated>,
+        audit: Option<Audit>,
         feed: Handle<FeedMsg>,
         store: Handle<StoreMsg>,
         after: Option<u64>,
@@ -56,7 +53,8 @@ impl Scribe {
         }
     }
 
-    /// Runs until dropped. It goes on after the last event that the audit file has, so a crash leaves no hole. A feed that restarts is followed again; nothing in between is missed.
+    /// Runs until dropped. It goes on after the last event that the audit file has, so a crash leaves no hole. A feed that
+    /// restarts is followed again, and an audit line that could not be written is written later: nothing is missed.
     pub(crate) async fn run(mut self) {
         loop {
             let (queue, mut frames) = mpsc::channel(QUEUE);
@@ -73,8 +71,14 @@ impl Scribe {
             {
                 Ok(cursor) => {
                     self.cursor.get_or_insert(cursor);
-                    self.catch_up().await;
-                    self.follow(&mut frames).await;
+                    let mut written = self.catch_up().await;
+                    if written.is_ok() {
+                        written = self.follow(&mut frames).await;
+                    }
+                    if let Err(error) = written {
+                        tracing::warn!(%error, "the audit file cannot be written; it is tried again");
+                        tokio::time::sleep(Duration::from_secs(1)).await;
+                    }
                 }
                 Err(error) => {
                     // At the start and at the end there is none for a moment; its own restarts are told elsewhere.
@@ -86,22 +90,22 @@ impl Scribe {
         }
     }
 
-    async fn follow(&mut self, frames: &mut mpsc::Receiver<FeedFrame>) {
+    async fn follow(&mut self, frames: &mut mpsc::Receiver<FeedFrame>) -> io::Result<()> {
         while let Some(frame) = frames.recv().await {
             match frame {
                 FeedFrame::Event { cursor, event, .. } => {
                     if self.cursor.is_none_or(|seen| cursor > seen) {
-                        self.write(cursor, &event.body);
-                        self.cursor = Some(cursor);
+                        self.write(cursor, &event.body)?;
                     }
                 }
                 FeedFrame::Delta { .. } => {}
-                FeedFrame::Lagged => return,
+                FeedFrame::Lagged => return Ok(()),
             }
         }
+        Ok(())
     }
 
-    async fn catch_up(&mut self) {
+    async fn catch_up(&mut self) -> io::Result<()> {
         loop {
             let after = self.cursor;
             let read = self
@@ -114,33 +118,37 @@ impl Scribe {
                     })
                 })
                 .await;
-            let Ok(Ok(page)) = read else { return };
+            let Ok(Ok(page)) = read else { return Ok(()) };
             let full = page.events.len() >= PAGE as usize;
             for event in &page.events {
-                self.write(event.cursor, &event.body);
+                self.write(event.cursor, &event.body)?;
             }
             self.cursor = Some(page.cursor);
             if !full {
-                return;
+                return Ok(());
             }
         }
     }
 
-    fn write(&mut self, cursor: u64, stored: &[u8]) {
+    /// Writes what the side files say of an event. The error is the audit file's: then the event is not done with.
+    fn write(&mut self, cursor: u64, stored: &[u8]) -> io::Result<()> {
         let Ok(event) = serde_json::from_slice::<Event>(stored) else {
-            return;
+            self.cursor = Some(cursor);
+            return Ok(());
         };
+        if let Some(file) = &mut self.audit
+            && let Some(line) = trace_lines::audit(cursor, &event)
+        {
+            file.write(&line)?;
+        }
+        self.cursor = Some(cursor);
         let step = self.step(&event);
         if let Some(file) = &mut self.trace {
             for line in trace_lines::trace(&event, step) {
                 write_line(file, &line);
             }
         }
-        if let Some(file) = &mut self.audit
-            && let Some(line) = trace_lines::audit(cursor, &event)
-        {
-            write_line(file, &line);
-        }
+        Ok(())
     }
 
     fn step(&mut self, event: &Event) -> Option<u32> {
@@ -158,28 +166,10 @@ impl Scribe {
     }
 
     fn flush(&mut self) {
-        for file in [&mut self.trace, &mut self.audit].into_iter().flatten() {
-            if let Err(error) = file.flush() {
-                tracing::warn!(%error, "a side file cannot be written");
-            }
+        if let Some(Err(error)) = self.trace.as_mut().map(Rotated::flush) {
+            tracing::warn!(%error, "a side file cannot be written");
         }
     }
-}
-
-/// The cursor of the last whole line of an audit file.
-pub(crate) fn last_cursor(path: &Path) -> Option<u64> {
-    let mut file = File::open(path).ok()?;
-    let length = file.metadata().ok()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(TAIL))).ok()?;
-    let mut tail = Vec::new();
-    file.read_to_end(&mut tail).ok()?;
-    let cursor = |line: &[u8]| {
-        serde_json::from_slice::<Value>(line)
-            .ok()?
-            .get("cursor")?
-            .as_u64()
-    };
-    tail.split(|byte| *byte == b'\n').rev().find_map(cursor)
 }
 
 fn write_line(file: &mut Rotated, line: &Value) {

@@ -5,9 +5,10 @@ use crate::error::NodeError;
 use crate::node::NodeArgs;
 use crate::paths::Paths;
 use agentd_actor_kit::Clock;
+use agentd_permission_gate::RuleProblem;
 use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
 use agentd_sandbox::Environment;
-use agentd_settings::Settings;
+use agentd_settings::{Loaded, Settings};
 use agentd_store::{Backend, Mirror, Options};
 use agentd_tool_executor::ExecutorArgs;
 use agentd_tools::Registry as Tools;
@@ -17,6 +18,30 @@ use std::time::Duration;
 
 /// A registration that is never renewed by anybody else: an embedded store has one node.
 const REGISTRATION: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
+
+/// Reads every configured permission rule and holds it to its examples.
+///
+/// # Errors
+/// What is wrong, with file and line.
+pub fn check_rules(loaded: &Loaded, environment: &BTreeMap<String, String>) -> Result<(), NodeError> {
+    let home = environment.get("HOME").map(String::as_str);
+    let problems = agentd_permission_gate::check_rules(&loaded.settings.permission, home);
+    let line = |problem: &RuleProblem| {
+        let list = problem.key.split('[').next().unwrap_or_default();
+        let origin = loaded
+            .origins
+            .get(&problem.key)
+            .or_else(|| loaded.origins.get(list));
+        let origin = origin.map(|origin| format!("{origin}: ")).unwrap_or_default();
+        format!("{origin}{}: {}", problem.key, problem.what)
+    };
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(NodeError::Rules(
+        problems.iter().map(line).collect::<Vec<_>>().join("\n"),
+    ))
+}
 
 /// Opens the store and registers this node.
 pub(crate) async fn open_store(settings: &Settings, paths: &Paths) -> Result<Arc<dyn Backend>, NodeError> {
@@ -66,7 +91,7 @@ pub(crate) fn http(settings: &Settings) -> Result<reqwest::Client, NodeError> {
 }
 
 /// What the singletons are made from.
-pub(crate) fn child_args(
+pub(crate) async fn child_args(
     args: &NodeArgs,
     settings: &Arc<Settings>,
     backend: &Arc<dyn Backend>,
@@ -79,14 +104,14 @@ pub(crate) fn child_args(
         models: models.clone(),
         http: http(settings)?,
         tools: Tools::builtin(&settings.tools),
-        executor: executor(settings, &args.environment, &args.paths)?,
+        executor: executor(settings, &args.environment, &args.paths).await?,
         clock,
         home: args.environment.get("HOME").cloned(),
     })
 }
 
 /// What running tools need.
-fn executor(
+async fn executor(
     settings: &Settings,
     environment: &BTreeMap<String, String>,
     paths: &Paths,
@@ -102,10 +127,12 @@ fn executor(
     let variables = environment
         .iter()
         .map(|(name, value)| (name.into(), value.into()));
+    let environment = Environment::allowed(variables, &settings.sandbox.env);
     Ok(ExecutorArgs {
         // Not the path of the program: an upgrade may replace that while we run.
         exe: "/proc/self/exe".into(),
-        environment: Environment::allowed(variables, &settings.sandbox.env),
+        sandboxing: crate::sandboxing::decide(&settings.sandbox, &environment, paths).await?,
+        environment,
         spill_dir,
         tools: settings.tools.clone(),
     })

@@ -30,7 +30,7 @@ pub(crate) fn trace(event: &Event, step: Option<u32>) -> Vec<Value> {
         EventBody::ModelFailed(failure) => vec![record(
             "llm_response",
             json!({"call": failure.call, "attempt": failure.attempt, "error": failure.class, "message": failure.message,
-                "retry_at": failure.retry_at}),
+                "retry_at": failure.retry_at, "remedy": failure.remedy}),
         )],
         EventBody::ToolProposed(call) => vec![record(
             "tool_call_parsed",
@@ -39,6 +39,11 @@ pub(crate) fn trace(event: &Event, step: Option<u32>) -> Vec<Value> {
         EventBody::VerdictGiven(given) if given.verdict.kind == VerdictKind::Deny => vec![record(
             "policy_deny_cmd",
             json!({"tool_call": given.tool_call, "rule": given.verdict.rule, "reason": given.verdict.reason}),
+        )],
+        EventBody::HookFinished(hook) => vec![record(
+            "hook",
+            json!({"tool_call": hook.tool_call, "hook": hook.hook, "on": hook.event, "status": hook.status,
+                "decision": hook.decision, "reason": hook.reason, "duration_ms": hook.duration_ms}),
         )],
         EventBody::ApprovalAsked(ask) if ask.kind == ApprovalKind::Tool => {
             vec![record(

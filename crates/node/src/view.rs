@@ -1,9 +1,9 @@
 //! What only the node as a whole can say.
 
 use crate::root::Health;
-use agentd_actor_kit::{Handle, ModelMsg};
+use agentd_actor_kit::{Handle, ModelMsg, ProviderStatus};
 use agentd_api::NodeView;
-use agentd_protocol::ModelStatus;
+use agentd_protocol::{CredentialHealth, CredentialStatus, ModelStatus};
 use agentd_provider::Registry as Models;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
@@ -34,6 +34,7 @@ impl NodeView for View {
                 row.running = status.running;
                 row.waiting = status.waiting;
                 row.paused_until = status.paused_until;
+                row.credentials = self.credentials(provider, &row.model, &status);
             }
         }
         rows
@@ -41,5 +42,38 @@ impl NodeView for View {
 
     fn restarts(&self) -> u64 {
         self.health.borrow().restarts
+    }
+}
+
+impl View {
+    /// How a provider's credentials are for one model. One that was never used for it is well as far as we know; a
+    /// provider that needs none shows only what is wrong.
+    fn credentials(&self, provider: &str, model: &str, status: &ProviderStatus) -> Vec<CredentialStatus> {
+        let used = || {
+            let of_model = status.credentials.iter().filter(|(name, _)| name == model);
+            of_model.map(|(_, credential)| credential.clone())
+        };
+        let names = self.models.credentials(provider);
+        if names.is_empty() {
+            return used()
+                .filter(|credential| credential.health != CredentialHealth::Ok)
+                .collect();
+        }
+        let fresh = |name: String| CredentialStatus {
+            name,
+            health: CredentialHealth::Ok,
+            running: 0,
+            until: None,
+            class: None,
+            failures: 0,
+        };
+        names
+            .into_iter()
+            .map(|name| {
+                used()
+                    .find(|credential| credential.name == name)
+                    .unwrap_or_else(|| fresh(name))
+            })
+            .collect()
     }
 }

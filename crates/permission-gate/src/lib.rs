@@ -14,7 +14,7 @@ mod state;
 
 pub use actor::{GateArgs, PermissionGate};
 pub use error::GateError;
-pub use state::configured_rules;
+pub use state::{RuleProblem, check_rules, configured_rules};
 
 #[cfg(test)]
 mod tests;

@@ -26,6 +26,37 @@ pub fn configured_rules(config: &PermissionConfig) -> Result<Vec<Rule>, PolicyEr
         .collect()
 }
 
+/// What is wrong with a configured rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RuleProblem {
+    /// The key: `permission.rules[3]`.
+    pub key: String,
+    /// What.
+    pub what: String,
+}
+
+/// Every configured rule that cannot be read or contradicts its examples.
+#[must_use]
+pub fn check_rules(config: &PermissionConfig, home: Option<&str>) -> Vec<RuleProblem> {
+    let builtin = config.builtin.iter().enumerate();
+    let operator = config.rules.iter().enumerate();
+    builtin
+        .map(|(at, rule)| (format!("permission.builtin[{at}]"), rule))
+        .chain(operator.map(|(at, rule)| (format!("permission.rules[{at}]"), rule)))
+        .filter_map(|(key, config)| {
+            let what = match Rule::parse(&config.text(), Source::Operator) {
+                Ok(rule) => {
+                    let examples = &config.examples;
+                    let error = rule.prove(home, &examples.matches, &examples.no_match).err()?;
+                    format!("{}: {error}", config.text())
+                }
+                Err(error) => error.to_string(),
+            };
+            Some(RuleProblem { key, what })
+        })
+        .collect()
+}
+
 /// The gate's rules.
 #[derive(Debug)]
 pub(crate) struct Rules {

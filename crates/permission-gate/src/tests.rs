@@ -1,4 +1,4 @@
-use crate::{GateArgs, PermissionGate};
+use crate::{GateArgs, PermissionGate, check_rules};
 use agentd_actor_kit::{CallError, Clock, Done, GateMsg, Handle, JudgeRequest, Pointer, Read, StoreMsg};
 use agentd_policy::{Judgement, Policy, Request, Subject};
 use agentd_protocol::{
@@ -56,7 +56,7 @@ async fn store() -> (Arc<dyn Backend>, Handle<StoreMsg>) {
 fn args(store: &Handle<StoreMsg>) -> GateArgs {
     GateArgs {
         rules: PermissionConfig {
-            rules: vec![RuleConfig::Deny("Bash(curl:*)".into())],
+            rules: vec![RuleConfig::new(VerdictKind::Deny, "Bash(curl:*)")],
             ..PermissionConfig::default()
         },
         home: Some("/home/ana".into()),
@@ -311,6 +311,26 @@ async fn i7_a_gate_that_cannot_read_its_rules_does_not_start() {
     assert!(Actor::spawn(None, PermissionGate::default(), down).await.is_err());
     let (_, store) = store().await;
     let mut bad = args(&store);
-    bad.rules.rules.push(RuleConfig::Deny("Bash(".into()));
+    bad.rules.rules.push(RuleConfig::new(VerdictKind::Deny, "Bash("));
     assert!(Actor::spawn(None, PermissionGate::default(), bad).await.is_err());
+}
+
+#[test]
+fn i7_a_configured_rule_that_contradicts_its_example_is_found() {
+    let mut config = PermissionConfig::default();
+    assert_eq!(check_rules(&config, Some("/home/ana")), []);
+    let mut wrong = RuleConfig::new(VerdictKind::Allow, "Bash(cargo test)");
+    wrong.examples.matches.push("cargo test -p x".into());
+    config.rules = vec![
+        RuleConfig::new(VerdictKind::Deny, "Bash(curl:*)"),
+        wrong,
+        RuleConfig::new(VerdictKind::Deny, "Bash("),
+    ];
+    let problems = check_rules(&config, None);
+    let keys: Vec<_> = problems.iter().map(|problem| problem.key.as_str()).collect();
+    assert_eq!(keys, ["permission.rules[1]", "permission.rules[2]"]);
+    assert_eq!(
+        problems[0].what,
+        "allow Bash(cargo test): the rule does not match its example \"cargo test -p x\""
+    );
 }

@@ -336,7 +336,7 @@ fn words(name: &str, argv: &[String]) -> Option<usize> {
         "make" | "gmake" => at(&|word| word.contains('=')),
         "go" => at(&|word| ["run", "generate", "tool"].contains(&word)),
         "docker" | "podman" | "kubectl" | "nerdctl" if argv.len() > 1 => Some(1),
-        "dd" | "tee" | "install" => Some(argv.len() - 1),
+        "dd" | "tee" | "install" | "split" | "csplit" => Some(argv.len() - 1),
         _ => None,
     }
 }

@@ -6,6 +6,7 @@ use crate::pattern::{Pattern, exact_path};
 use crate::policy::Policy;
 use crate::request::{Judgement, Request, Subject};
 use crate::rule::Rule;
+use crate::several::several;
 use crate::shell::{Analysis, analyse};
 use crate::url::is_plain;
 use crate::words::exact_pattern;
@@ -14,13 +15,16 @@ use agentd_protocol::{EffectClass, PermissionMode, Scope, Verdict, VerdictKind};
 /// Judges a call.
 #[must_use]
 pub fn judge(policy: &Policy, request: &Request<'_>) -> Judgement {
+    if let Subject::Paths { write, paths } = request.subject {
+        return several(policy, request, *write, paths);
+    }
     let analysis = match request.subject {
         Subject::Command { command } => Some(analyse(command)),
-        Subject::Path { .. } | Subject::Url(_) | Subject::Nothing => None,
+        _ => None,
     };
     let path = match request.subject {
         Subject::Path { path, .. } => Some(absolute(request.workdir, &expand_home(policy.home(), path))),
-        Subject::Command { .. } | Subject::Url(_) | Subject::Nothing => None,
+        _ => None,
     };
     let case = Case {
         policy,
@@ -138,7 +142,7 @@ impl Case<'_> {
     fn writes(&self) -> bool {
         matches!(
             self.request.subject,
-            Subject::Path { write: true, .. } | Subject::Command { .. }
+            Subject::Path { write: true, .. } | Subject::Paths { write: true, .. } | Subject::Command { .. }
         )
     }
 
@@ -147,7 +151,7 @@ impl Case<'_> {
         let odd = match self.request.subject {
             Subject::Path { path, .. } => path.contains('\n') || !name_hidden(path).is_empty(),
             Subject::Url(url) => !is_plain(url),
-            Subject::Command { .. } | Subject::Nothing => false,
+            Subject::Paths { .. } | Subject::Command { .. } | Subject::Nothing => false,
         };
         if odd {
             return Err("it has unusual characters".to_owned());
@@ -160,7 +164,7 @@ impl Case<'_> {
 
     /// Whether a deny or ask rule speaks of this call.
     fn catches(&self, rule: &Rule) -> bool {
-        if rule.is_whole(self.request.tool) {
+        if rule.restricts_whole(self.request.tool) {
             return true;
         }
         let home = self.policy.home();
@@ -170,7 +174,7 @@ impl Case<'_> {
             }
             (Pattern::Path(pattern), Subject::Path { write, .. }) => {
                 let speaks =
-                    rule.names(self.request.tool) || rule.names(if *write { "Write" } else { "Read" });
+                    rule.restricts(self.request.tool) || rule.names(if *write { "Write" } else { "Read" });
                 let path = self.path.as_deref().unwrap_or_default();
                 speaks && pattern.matches(self.request.workdir, home, path)
             }
@@ -287,7 +291,7 @@ impl Case<'_> {
             },
             Subject::Path { path, .. } => exact_path(self.request.workdir, self.policy.home(), path)
                 .map(|pattern| format!("{tool}({pattern})")),
-            Subject::Url(_) => None,
+            Subject::Paths { .. } | Subject::Url(_) => None,
             Subject::Nothing => Some(tool.to_owned()),
         }
         .filter(|text| Rule::new(VerdictKind::Allow, text, crate::rule::Source::Always).is_ok())
@@ -330,6 +334,10 @@ impl Case<'_> {
                 )
             }
             Subject::Url(url) => (format!("Fetch {}", one_line(url)), url.clone()),
+            Subject::Paths { paths, .. } => (
+                format!("{} {} files", self.request.tool, paths.len()),
+                paths.join("\n"),
+            ),
             Subject::Nothing => (self.request.tool.to_owned(), String::new()),
         }
     }

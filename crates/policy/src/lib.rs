@@ -8,6 +8,8 @@
 
 mod danger;
 mod error;
+mod examples;
+mod explain;
 mod judge;
 mod nested;
 mod path;
@@ -16,17 +18,22 @@ mod plain;
 mod policy;
 mod request;
 mod rule;
+mod several;
 mod shell;
 mod tree;
 mod url;
 mod words;
 
 pub use error::PolicyError;
+pub use examples::ExampleError;
+pub use explain::{Explanation, Part, explain};
 pub use judge::judge;
 pub use policy::{Policy, wholly_denied};
 pub use request::{Judgement, Request, Subject};
 pub use rule::{Rule, Source};
 
+#[cfg(test)]
+mod redteam_rows;
 #[cfg(test)]
 mod redteam_tests;
 #[cfg(test)]

@@ -65,7 +65,11 @@ impl Policy {
 /// The tools of which every call is denied; they are not offered to a model.
 #[must_use]
 pub fn wholly_denied<S: AsRef<str>>(policy: &Policy, tools: &[S]) -> Vec<String> {
-    let denied = |tool: &str| policy.of(VerdictKind::Deny).any(|rule| rule.is_whole(tool));
+    let denied = |tool: &str| {
+        policy
+            .of(VerdictKind::Deny)
+            .any(|rule| rule.restricts_whole(tool))
+    };
     tools
         .iter()
         .map(AsRef::as_ref)

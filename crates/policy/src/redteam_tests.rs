@@ -1,7 +1,7 @@
 //! Inputs that agents were attacked with: none may be allowed by a rule for the harmless command beside it.
 
 use crate::{Policy, Request, Rule, Source, Subject, judge};
-use agentd_protocol::{EffectClass, PermissionMode, VerdictKind};
+use agentd_protocol::{EffectClass, PermissionMode, Verdict, VerdictKind};
 
 fn policy(rules: &[&str]) -> Policy {
     Policy::new(Some("/home/ana")).with(
@@ -12,7 +12,16 @@ fn policy(rules: &[&str]) -> Policy {
     )
 }
 
-fn verdict(rules: &[&str], mode: PermissionMode, command: &str) -> VerdictKind {
+pub(crate) fn verdict(rules: &[&str], mode: PermissionMode, command: &str) -> VerdictKind {
+    judged(rules, mode, command).kind
+}
+
+/// The rule that decides in mode default.
+pub(crate) fn reason(rules: &[&str], command: &str) -> String {
+    judged(rules, PermissionMode::Default, command).rule
+}
+
+fn judged(rules: &[&str], mode: PermissionMode, command: &str) -> Verdict {
     let subject = Subject::Command {
         command: command.to_owned(),
     };
@@ -23,12 +32,12 @@ fn verdict(rules: &[&str], mode: PermissionMode, command: &str) -> VerdictKind {
         mode,
         workdir: "/w",
     };
-    judge(&policy(rules), &request).verdict.kind
+    judge(&policy(rules), &request).verdict
 }
 
 /// With the rule, the harmless command runs and no other does.
 #[track_caller]
-fn check(rule: &str, harmless: &str, attacks: &[&str]) {
+pub(crate) fn check(rule: &str, harmless: &str, attacks: &[&str]) {
     let rule = format!("allow Bash({rule})");
     let control = verdict(&[&rule], PermissionMode::Default, harmless);
     assert_eq!(

@@ -12,6 +12,13 @@ pub enum Subject {
         /// Relative to the working directory, or absolute.
         path: String,
     },
+    /// Several files at once: each is judged, and the strictest verdict stands.
+    Paths {
+        /// Whether they are changed.
+        write: bool,
+        /// Relative to the working directory, or absolute.
+        paths: Vec<String>,
+    },
     /// A command for the shell.
     Command {
         /// The whole text.

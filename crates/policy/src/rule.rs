@@ -35,7 +35,21 @@ impl fmt::Display for Source {
 }
 
 /// Tools whose rules take a path.
-const PATH_TOOLS: [&str; 6] = ["Read", "Write", "Edit", "Ls", "Glob", "Grep"];
+const PATH_TOOLS: [&str; 9] = [
+    "Read",
+    "Write",
+    "Edit",
+    "MultiEdit",
+    "ApplyPatch",
+    "UndoPatch",
+    "Ls",
+    "Glob",
+    "Grep",
+];
+/// Tools that edit in other ways than Edit: what is asked about or forbidden for Edit is so for them, too.
+const EDITORS: [&str; 3] = ["MultiEdit", "ApplyPatch", "UndoPatch"];
+/// The tool that runs commands as Bash does, in the background.
+const BACKGROUND: &str = "BashStart";
 /// Tools whose rules take an address.
 const URL_TOOLS: [&str; 2] = ["WebFetch", "WebSearch"];
 const EXAMPLE: &str = "Bash(cargo test:*), Write(/etc/**), WebFetch(domain:docs.rs) or Read";
@@ -139,8 +153,12 @@ impl Rule {
         &self.tool
     }
 
-    /// Whether it names this tool.
+    /// Whether it names this tool. What is said of commands holds for those in the background, too.
     pub(crate) fn names(&self, tool: &str) -> bool {
+        self.has_name(tool) || (tool == BACKGROUND && self.has_name("Bash"))
+    }
+
+    fn has_name(&self, tool: &str) -> bool {
         match self.tool.strip_suffix('*') {
             Some(prefix) => tool
                 .get(..prefix.len())
@@ -149,8 +167,18 @@ impl Rule {
         }
     }
 
+    /// Whether it names this tool when it asks or forbids.
+    pub(crate) fn restricts(&self, tool: &str) -> bool {
+        self.names(tool) || (EDITORS.contains(&tool) && self.names("Edit"))
+    }
+
+    /// Whether it asks about or forbids every call of this tool.
+    pub(crate) fn restricts_whole(&self, tool: &str) -> bool {
+        self.is_whole(tool) || (EDITORS.contains(&tool) && self.is_whole("Edit"))
+    }
+
     /// Whether it speaks of every call of this tool.
-    pub(crate) fn is_whole(&self, tool: &str) -> bool {
+    fn is_whole(&self, tool: &str) -> bool {
         self.names(tool)
             && match &self.pattern {
                 Pattern::Any => true,
@@ -166,7 +194,7 @@ fn pattern(kind: VerdictKind, tool: &str, inner: &str) -> Result<Pattern, (usize
     if inner.is_empty() {
         return Err((1, "the parentheses are empty".to_owned()));
     }
-    if is(&["Bash"]) {
+    if is(&["Bash", BACKGROUND]) {
         return Words::parse(inner, kind != VerdictKind::Allow).map(Pattern::Command);
     }
     if is(&PATH_TOOLS) {

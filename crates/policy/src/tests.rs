@@ -13,7 +13,7 @@ fn policy(rules: &[&str]) -> Policy {
 
 fn ask(policy: &Policy, tool: &str, subject: &Subject, mode: PermissionMode) -> Judgement {
     let effect = match subject {
-        Subject::Path { write: true, .. } => EffectClass::Write,
+        Subject::Path { write: true, .. } | Subject::Paths { .. } => EffectClass::Write,
         Subject::Path { .. } => EffectClass::Read,
         Subject::Command { .. } => EffectClass::Exec,
         Subject::Url(_) => EffectClass::Network,
@@ -450,6 +450,26 @@ fn modes_any() -> impl Strategy<Value = PermissionMode> {
     ])
 }
 
+#[test]
+fn i6_characters_beyond_ascii_do_not_crash_the_reader() {
+    for text in [
+        "$%﹪🕴౮:.{𐍝󠆔Azꛌ§𑱨3$%PȺ'𞸧",
+        "𐣪oÜ6$`B𞹼~🃍꯷/Oൢ{󠄎Á𑃑𞹍Ѩy𑤥K﹟D`𑴿*.ꚧ[",
+        "🕴S\\{$x)🂹{4󠇧Ѩ'Àvﹰ𐒱I¥e໙爵ꘃ1%ຆල::~ଯ𑍰.4𤆰",
+        "echo ${𞸧} <<𞸧\n𞸧",
+    ] {
+        let kind = ask(
+            &policy(&["allow Bash(*)"]),
+            "Bash",
+            &command(text),
+            PermissionMode::Default,
+        )
+        .verdict
+        .kind;
+        assert_ne!(kind, VerdictKind::Allow, "{text}");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
@@ -476,4 +496,145 @@ proptest! {
             prop_assert!(Rule::parse(&grant, Source::Always).is_ok());
         }
     }
+}
+
+fn paths(paths: &[&str]) -> Subject {
+    Subject::Paths {
+        write: true,
+        paths: paths.iter().map(|path| (*path).to_owned()).collect(),
+    }
+}
+
+#[test]
+fn of_several_paths_the_strictest_verdict_stands_and_names_its_path() {
+    let rules = [
+        "allow ApplyPatch(src/**)",
+        "deny Write(**/.env)",
+        "ask ApplyPatch(src/secret/**)",
+    ];
+    modes(
+        &rules,
+        "ApplyPatch",
+        &paths(&["src/a", "src/b"]),
+        "allow allow deny allow",
+    );
+    modes(
+        &rules,
+        "ApplyPatch",
+        &paths(&["src/a", "b"]),
+        "ask allow deny allow",
+    );
+    modes(
+        &rules,
+        "ApplyPatch",
+        &paths(&["src/a", "../b"]),
+        "ask ask deny allow",
+    );
+    modes(
+        &rules,
+        "ApplyPatch",
+        &paths(&["src/a", "sub/.env"]),
+        "deny deny deny deny",
+    );
+    let denied = ask(
+        &policy(&rules),
+        "ApplyPatch",
+        &paths(&["b", "sub/.env", "src/a"]),
+        PermissionMode::Default,
+    );
+    assert_eq!(
+        denied.verdict,
+        Verdict {
+            kind: VerdictKind::Deny,
+            rule: "Write(**/.env)".to_owned(),
+            reason: "sub/.env: the operator rule Write(**/.env) forbids this".to_owned(),
+        }
+    );
+    modes(&rules, "ApplyPatch", &paths(&[]), "deny deny deny deny");
+}
+
+#[test]
+fn a_grant_for_several_paths_allows_exactly_these() {
+    let asked = ask(
+        &policy(&["allow ApplyPatch(doc/**)"]),
+        "ApplyPatch",
+        &paths(&["a b", "src/[x]", "doc/d"]),
+        PermissionMode::Default,
+    );
+    assert_eq!(asked.scopes, [Scope::Once, Scope::Session, Scope::Always]);
+    let grant = asked.grant.unwrap();
+    assert_eq!(grant, "ApplyPatch(/{w/a b,w/src/[[]x[]]})");
+    let rules = [grant.as_str()];
+    modes(
+        &rules,
+        "ApplyPatch",
+        &paths(&["src/[x]", "a b"]),
+        "allow allow deny allow",
+    );
+    modes(
+        &rules,
+        "ApplyPatch",
+        &paths(&["a b", "c"]),
+        "ask allow deny allow",
+    );
+    modes(&rules, "ApplyPatch", &paths(&["a b,w/c"]), "ask allow deny allow");
+    for (rules, touched) in [(&[][..], ["a,b", "c"]), (&["ask ApplyPatch(c)"][..], ["a", "c"])] {
+        let asked = ask(
+            &policy(rules),
+            "ApplyPatch",
+            &paths(&touched),
+            PermissionMode::Default,
+        );
+        assert_eq!((asked.grant, asked.scopes), (None, vec![Scope::Once]));
+    }
+}
+
+#[test]
+fn what_is_forbidden_for_edit_is_forbidden_for_its_relatives() {
+    for tool in ["Edit", "MultiEdit", "ApplyPatch", "UndoPatch"] {
+        modes(
+            &["deny Edit(src/**)"],
+            tool,
+            &path(true, "src/a"),
+            "deny deny deny deny",
+        );
+        modes(&["deny Edit"], tool, &path(true, "a"), "deny deny deny deny");
+        assert_eq!(wholly_denied(&policy(&["deny Edit"]), &[tool]), [tool]);
+    }
+    modes(
+        &["allow Edit"],
+        "ApplyPatch",
+        &path(true, "a"),
+        "ask allow deny allow",
+    );
+}
+
+#[test]
+fn what_is_said_of_commands_holds_for_those_in_the_background() {
+    let push = command("git push origin");
+    for (rule, expected) in [
+        ("deny Bash(git push:*)", "deny deny deny deny"),
+        ("ask Bash(git push:*)", "ask ask deny allow"),
+        ("allow Bash(git push:*)", "allow allow deny allow"),
+        ("allow BashStart(git push:*)", "allow allow deny allow"),
+    ] {
+        modes(&[rule], "BashStart", &push, expected);
+    }
+    modes(
+        &["allow BashStart(git push:*)"],
+        "Bash",
+        &push,
+        "ask ask deny allow",
+    );
+    modes(&["deny BashStart"], "Bash", &push, "ask ask deny allow");
+    assert_eq!(
+        wholly_denied(&policy(&["deny Bash"]), &["BashStart"]),
+        ["BashStart"]
+    );
+    modes(
+        &["deny Bash"],
+        "BashPoll",
+        &Subject::Nothing,
+        "allow allow allow allow",
+    );
 }

@@ -89,8 +89,17 @@ fn parse(text: &str) -> Option<Tree> {
         }
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
-    let mut input = |at: usize, _| text.as_bytes().get(at..).unwrap_or_default();
+    let ascii = ascii(text);
+    let mut input = |at: usize, _| ascii.get(at..).unwrap_or_default();
     parser.parse_with_options(&mut input, None, Some(options))
+}
+
+/// The text as the grammar gets it, byte for byte in the same places: its scanner looks other characters up in tables of
+/// the C library that end where ASCII does, and a crash there would be the daemon's. To a shell they are letters.
+fn ascii(text: &str) -> Vec<u8> {
+    text.bytes()
+        .map(|byte| if byte.is_ascii() { byte } else { b'x' })
+        .collect()
 }
 
 /// Moves to the next node after a whole subtree.

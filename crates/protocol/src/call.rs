@@ -1,5 +1,7 @@
 //! The vocabulary of model calls and tool calls.
 
+use crate::limits::ThinkingLevel;
+use crate::payload_turn::RequestPart;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -173,4 +175,20 @@ pub enum FailureClass {
     /// We cancelled it.
     #[serde(other)]
     Cancelled,
+}
+
+/// What an error teaches: a request that says it differently may pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Advice {
+    /// The thinking level is refused; these are taken, none: it must be left out.
+    Think(Vec<ThinkingLevel>),
+    /// A part of the request is refused.
+    Without(RequestPart),
+    /// The window, and how many tokens the request had, as the server counts.
+    Window {
+        /// Tokens of the window.
+        tokens: u64,
+        /// Tokens of the request.
+        sent: Option<u64>,
+    },
 }

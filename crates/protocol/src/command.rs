@@ -46,6 +46,8 @@ params! {
         preset: Option<Preset>,
         /// Steps in a turn.
         max_turns: Option<i32>,
+        /// How hard the model is asked to think; default: as the model is configured.
+        thinking: Option<crate::limits::ThinkingLevel>,
         /// Budget; default: the node's.
         budget: Option<Budget>,
         /// Tools offered; default: all that are not wholly denied.

@@ -1,6 +1,9 @@
 //! Every type of event, by the contract's name.
 
+use crate::payload_hook::*;
+use crate::payload_job::*;
 use crate::payload_session::*;
+use crate::payload_talk::*;
 use crate::payload_turn::*;
 use serde::{Deserialize, Serialize};
 
@@ -62,9 +65,27 @@ pub enum EventBody {
     /// A tool call has its one result.
     #[serde(rename = "tool.finished")]
     ToolFinished(ToolFinished),
+    /// A hook said something of a tool call, or failed to.
+    #[serde(rename = "hook.finished")]
+    HookFinished(HookFinished),
+    /// The list of things to do changed.
+    #[serde(rename = "todo.updated")]
+    TodoUpdated(TodoUpdated),
+    /// A command runs in the background.
+    #[serde(rename = "job.started")]
+    JobStarted(JobStarted),
+    /// A background command ended.
+    #[serde(rename = "job.finished")]
+    JobFinished(JobFinished),
+    /// A background command is gone, and nobody saw its end.
+    #[serde(rename = "job.lost")]
+    JobLost(JobLost),
     /// Old messages were replaced by a summary.
     #[serde(rename = "context.compacted")]
     ContextCompacted(ContextCompacted),
+    /// Long tool results were cut in what the model sees; the log keeps them.
+    #[serde(rename = "context.truncated")]
+    ContextTruncated(ContextTruncated),
     /// A limit was hit.
     #[serde(rename = "limit.reached")]
     LimitReached(LimitReached),
@@ -117,7 +138,13 @@ impl EventBody {
             Self::ApprovalDecided(_) => "approval.decided",
             Self::ToolStarted(_) => "tool.started",
             Self::ToolFinished(_) => "tool.finished",
+            Self::HookFinished(_) => "hook.finished",
+            Self::TodoUpdated(_) => "todo.updated",
+            Self::JobStarted(_) => "job.started",
+            Self::JobFinished(_) => "job.finished",
+            Self::JobLost(_) => "job.lost",
             Self::ContextCompacted(_) => "context.compacted",
+            Self::ContextTruncated(_) => "context.truncated",
             Self::LimitReached(_) => "limit.reached",
             Self::WarningRaised(_) => "warning.raised",
             Self::TurnFinished(_) => "turn.finished",
@@ -156,7 +183,13 @@ from_payload!(
     ApprovalDecided,
     ToolStarted,
     ToolFinished,
+    HookFinished,
+    TodoUpdated,
+    JobStarted,
+    JobFinished,
+    JobLost,
     ContextCompacted,
+    ContextTruncated,
     LimitReached,
     WarningRaised,
     TurnFinished,

@@ -14,7 +14,10 @@ mod event_body;
 mod fault;
 mod ids;
 mod limits;
+mod payload_hook;
+mod payload_job;
 mod payload_session;
+mod payload_talk;
 mod payload_turn;
 mod principal;
 mod stamp;
@@ -23,7 +26,8 @@ mod vocabulary;
 
 pub use block::{Block, ImageSource, Message, Role};
 pub use call::{
-    Choice, EffectClass, FailureClass, StopReason, ToolOutcome, ToolStatus, Truncated, Verdict, VerdictKind,
+    Advice, Choice, EffectClass, FailureClass, StopReason, ToolOutcome, ToolStatus, Truncated, Verdict,
+    VerdictKind,
 };
 pub use command::*;
 pub use event::{EVENT_VERSION, Event, Seq};
@@ -31,11 +35,18 @@ pub use event_body::EventBody;
 pub use fault::{Fault, FaultClass};
 pub use ids::{AppendId, ApprovalId, CallId, InputId, ParseIdError, SessionId, ToolCallId, TurnId};
 pub use limits::{
-    Budget, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Preset, Price, SandboxLevel, Usage,
+    Budget, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Preset, Price, SandboxLevel, ThinkingLevel,
+    ToolProtocol, Usage,
 };
+pub use payload_hook::*;
+pub use payload_job::*;
 pub use payload_session::*;
+pub use payload_talk::*;
 pub use payload_turn::*;
 pub use principal::Principal;
 pub use stamp::{Stamp, Timestamp};
-pub use summary::{ModelStatus, OpenApproval, QueuedInput, RunState, Status, Summary, WaitReason};
+pub use summary::{
+    CredentialHealth, CredentialStatus, ModelStatus, OpenApproval, QueuedInput, RunState, Status, Summary,
+    WaitReason,
+};
 pub use vocabulary::*;

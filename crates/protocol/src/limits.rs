@@ -156,6 +156,60 @@ pub enum SandboxLevel {
     Isolated,
 }
 
+/// How hard a model is asked to think before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThinkingLevel {
+    /// Not at all.
+    Off,
+    /// As little as it can.
+    Minimal,
+    /// A little.
+    Low,
+    /// Its usual measure.
+    Medium,
+    /// A lot.
+    High,
+    /// As much as it can.
+    Max,
+}
+
+impl ThinkingLevel {
+    /// All levels, from none to most.
+    pub const ALL: [Self; 6] = [
+        Self::Off,
+        Self::Minimal,
+        Self::Low,
+        Self::Medium,
+        Self::High,
+        Self::Max,
+    ];
+
+    /// The name, as the configuration and the log write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Minimal => "minimal",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Max => "max",
+        }
+    }
+}
+
+/// How a model is told about tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolProtocol {
+    /// The provider's own tool calls.
+    #[default]
+    Native,
+    /// Tool calls as JSON in the text, results as user messages.
+    JsonText,
+}
+
 /// The loop's settings of one session, fixed in `session.created`, so that folding the log needs no configuration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LoopLimits {
@@ -185,6 +239,12 @@ pub struct LoopLimits {
     /// With nobody attached who may decide, a call is denied after this many milliseconds; absent: it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unattended_ms: Option<u64>,
+    /// How hard the model is asked to think; absent: as the model's configuration says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<ThinkingLevel>,
+    /// How the model is told about tools; absent: as the model's configuration says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_protocol: Option<ToolProtocol>,
 }
 
 impl Default for LoopLimits {
@@ -202,6 +262,8 @@ impl Default for LoopLimits {
             headless: false,
             ask_timeout_ms: None,
             unattended_ms: None,
+            thinking: None,
+            tool_protocol: None,
         }
     }
 }

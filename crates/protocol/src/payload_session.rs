@@ -140,6 +140,19 @@ pub struct ContextCompacted {
     pub tokens_after: u64,
 }
 
+/// `context.truncated`: from here on the model sees long tool results cut, head and tail. The log keeps them whole.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContextTruncated {
+    /// Bytes that are left of a result.
+    pub max_result_bytes: u64,
+    /// How many results were cut.
+    pub results: u32,
+    /// Before.
+    pub tokens_before: u64,
+    /// After.
+    pub tokens_after: u64,
+}
+
 /// `limit.reached`: a limit was hit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LimitReached {

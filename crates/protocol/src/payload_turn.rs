@@ -3,7 +3,7 @@
 use crate::block::Block;
 use crate::call::{Choice, EffectClass, FailureClass, StopReason, ToolOutcome, Verdict};
 use crate::ids::{ApprovalId, CallId, InputId, ToolCallId};
-use crate::limits::{Latency, SandboxLevel, Usage};
+use crate::limits::{Latency, SandboxLevel, ThinkingLevel, Usage};
 use crate::stamp::Timestamp;
 use crate::vocabulary::{ApprovalKind, Decision, EndReason, Scope, TurnError};
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,12 @@ pub struct ModelStarted {
     /// The call is made without tools (a summary at the limit).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tools_off: bool,
+    /// The configured name of the model; absent in old logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub configured: Option<String>,
+    /// How hard the model is asked to think; absent: its own default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<ThinkingLevel>,
 }
 
 /// `model.finished`: the model answered.
@@ -64,6 +70,53 @@ pub struct ModelFinished {
     pub cost_usd: Option<f64>,
     /// How long it took.
     pub latency: Latency,
+    /// The credential that was used, where it is another than `model.started` said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
+}
+
+/// What the next attempt of a model call does differently.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Remedy {
+    /// Another credential of the same provider.
+    Rotate {
+        /// Its name.
+        credential: String,
+    },
+    /// Another thinking level.
+    Think {
+        /// Which.
+        level: ThinkingLevel,
+    },
+    /// Without a part of the request that the server refuses.
+    Without {
+        /// Which.
+        part: RequestPart,
+    },
+    /// Another model.
+    Fallback {
+        /// Its configured name.
+        model: String,
+    },
+    /// The conversation is compacted first.
+    Compact,
+    /// Long tool results are cut first.
+    TruncateResults,
+    /// The session waits, without memory and permit, for `retry_at`.
+    Park,
+}
+
+/// A part of a request that some servers refuse and that can be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestPart {
+    /// The temperature.
+    Temperature,
+    /// The reasoning of earlier answers.
+    Reasoning,
+    /// How hard to think, or not to.
+    ThinkingLevel,
 }
 
 /// `model.failed`: an attempt failed.
@@ -92,6 +145,12 @@ pub struct ModelFailed {
     /// What that answer cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The credential that was used, where it is another than `model.started` said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<String>,
+    /// What the next attempt does differently; absent: it only waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<Remedy>,
 }
 
 /// `tool.proposed`: the model asked for a tool.

@@ -1,9 +1,11 @@
 //! What is said of a session without reading its log: the list row, the derived state.
 
-use crate::call::Choice;
+use crate::call::{Choice, FailureClass};
 use crate::event::Seq;
 use crate::ids::{ApprovalId, InputId, SessionId, ToolCallId, TurnId};
 use crate::limits::{Budget, PermissionMode, Usage};
+use crate::payload_job::RunningJob;
+use crate::payload_talk::TodoItem;
 use crate::stamp::Timestamp;
 use crate::vocabulary::{ApprovalKind, Delivery, Labels, Scope, TurnError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
@@ -160,6 +162,9 @@ pub struct Status {
     /// The attempt of the model call, when more than one was needed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempt: Option<u32>,
+    /// Its place in the queue for a permit, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub position: Option<u32>,
 }
 
 /// An approval that waits for an answer.
@@ -255,6 +260,12 @@ pub struct Summary {
     /// The last turn's error.
     #[serde(default)]
     pub last_error: Option<TurnError>,
+    /// What the agent means to do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub todo: Vec<TodoItem>,
+    /// Background jobs that run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub jobs: Vec<RunningJob>,
     /// When a parked session goes on by itself.
     #[serde(default)]
     pub wake_at: Option<Timestamp>,
@@ -287,4 +298,38 @@ pub struct ModelStatus {
     /// The provider is told to wait until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_until: Option<Timestamp>,
+    /// How its credentials are.
+    #[serde(default)]
+    pub credentials: Vec<CredentialStatus>,
+}
+
+/// How one credential of a provider is, for one model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CredentialStatus {
+    /// Its name; the key itself is never shown.
+    pub name: String,
+    /// What can be expected of it.
+    pub health: CredentialHealth,
+    /// Model calls running on it.
+    pub running: u32,
+    /// It is not used before then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Why it is not used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<FailureClass>,
+    /// Failures in a row that count against it.
+    pub failures: u32,
+}
+
+/// What can be expected of a credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CredentialHealth {
+    /// It works as far as we know.
+    Ok,
+    /// It failed and is left alone for a while.
+    Cooling,
+    /// One call finds out whether it works again.
+    Probing,
 }

@@ -34,6 +34,8 @@ pub enum NoteKind {
     HookContext,
     /// A limit is near.
     LimitNotice,
+    /// A background job ended or is lost.
+    JobNotice,
 }
 
 /// What an approval is about.

@@ -3,24 +3,51 @@
 mod request;
 mod stream;
 
-pub(crate) use request::{message, prefix};
-pub(crate) use stream::AnthropicStream;
-
-use crate::spec::ModelSpec;
+use crate::body::{Encoded, Params, Prompt, ToolDef};
+use crate::dialect::{Codec, Reader};
+use crate::spec::{Credential, ModelSpec};
+use agentd_protocol::Message;
+use bytes::Bytes;
+use stream::AnthropicStream;
 
 /// The version of the protocol that is spoken here.
 const VERSION: &str = "2023-06-01";
 
-/// The address of a call.
-pub(crate) fn url(spec: &ModelSpec) -> String {
-    format!("{}/v1/messages", spec.base_url.trim_end_matches('/'))
-}
+/// The dialect.
+pub(crate) struct Anthropic;
 
-/// The headers of a call, the key among them.
-pub(crate) fn headers(spec: &ModelSpec) -> Vec<(&'static str, String)> {
-    let mut headers = vec![("anthropic-version", VERSION.to_owned())];
-    if let Some(credential) = spec.credential() {
-        headers.push(("x-api-key", credential.secret.expose().to_owned()));
+impl Codec for Anthropic {
+    fn url(&self, spec: &ModelSpec) -> String {
+        format!("{}/v1/messages", spec.base_url.trim_end_matches('/'))
     }
-    headers
+
+    fn headers(&self, _: &ModelSpec, credential: Option<&Credential>) -> Vec<(&'static str, String)> {
+        let mut headers = vec![("anthropic-version", VERSION.to_owned())];
+        headers.extend(credential.map(|credential| {
+            let secret = credential.secret.expose();
+            // A token that somebody logged in for is no key, and is refused in the place of one.
+            if credential.found_in.ends_with("AUTH_TOKEN") || secret.starts_with("sk-ant-oat") {
+                ("authorization", format!("Bearer {secret}"))
+            } else {
+                ("x-api-key", secret.to_owned())
+            }
+        }));
+        headers
+    }
+
+    fn prefix(&self, spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
+        request::prefix(spec, prompt, tools, params)
+    }
+
+    fn message(&self, spec: &ModelSpec, message: &Message, _: bool) -> Encoded {
+        request::message(spec, message)
+    }
+
+    fn suffix(&self, spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
+        request::suffix(spec, tools, params)
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::<AnthropicStream>::default()
+    }
 }

@@ -1,34 +1,35 @@
 //! One attempt of a model call: the only I/O of this crate. Dropping the future drops the connection.
 
+mod reading;
+
 use crate::body::RequestBody;
-use crate::classify::{classify, classify_stream_error};
 use crate::decoder::Decoder;
+use crate::dialect::{Codec, Framing, Preparation, codec};
 use crate::error::ModelError;
 use crate::pacing::Pace;
+use crate::rates::Rates;
 use crate::reply::{ModelEvent, ModelReply};
-use crate::spec::{ModelSpec, dialect_name};
-use crate::{anthropic, chat, scripted};
+use crate::scripted;
+use crate::spec::{Credential, ModelSpec};
 use agentd_protocol::{FailureClass, Latency, Message};
-use agentd_settings::Dialect;
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, stream};
+use futures_util::{StreamExt as _, stream};
+use reading::{Accepted, accept, collect, of_transport, read_answer, read_whole, request_id};
 use reqwest::header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Client, Response};
 use std::convert::Infallible;
-use std::error::Error as _;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::{timeout, timeout_at};
-
-/// How much of an error's body is read, and for how long.
-const ERROR_BODY: usize = 64 << 10;
-const ERROR_BODY_TIME: Duration = Duration::from_secs(10);
+use tokio::time::timeout_at;
 
 /// What to send.
 #[derive(Debug, Clone)]
 pub struct Request<'a> {
     /// To whom.
     pub spec: &'a ModelSpec,
+    /// With which key; none for servers that need none.
+    pub credential: Option<&'a Credential>,
+    /// The names of the tools that are offered.
+    pub tools: &'a [String],
     /// The body, for dialects that talk to a server.
     pub body: RequestBody,
     /// The conversation, for the scripted dialect.
@@ -43,61 +44,64 @@ pub trait Sink: Send {
     fn send(&mut self, event: ModelEvent) -> impl Future<Output = ()> + Send;
 }
 
+/// What came of an attempt.
+#[derive(Debug)]
+pub struct Called {
+    /// The answer and how long it took, or why there is none. Every failure has its class; the message is bounded and has
+    /// no key in it (I8).
+    pub answer: Result<(ModelReply, Latency), ModelError>,
+    /// What the server said about its rate limits.
+    pub rates: Rates,
+}
+
 /// Makes one attempt and returns the complete answer.
-///
-/// # Errors
-/// Every failure has its class; the message is bounded and has no key in it (I8).
-pub async fn call<S: Sink>(
-    client: &Client,
-    request: Request<'_>,
-    sink: &mut S,
-) -> Result<(ModelReply, Latency), ModelError> {
-    let spec = request.spec;
-    let secret = spec.credential().map(|credential| credential.secret.clone());
-    let answer = match spec.dialect {
-        Dialect::Scripted => scripted::call(&request, sink).await,
-        Dialect::Anthropic => {
-            over_http(
-                client,
-                request,
-                anthropic::url(spec),
-                &anthropic::headers(spec),
-                sink,
-            )
-            .await
-        }
-        Dialect::OpenaiChat => over_http(client, request, chat::url(spec), &chat::headers(spec), sink).await,
-        other @ (Dialect::OpenaiResponses | Dialect::Gemini | Dialect::LlamaCompletion | Dialect::Ollama) => {
-            let what = format!("the dialect {} is not available yet", dialect_name(other));
-            Err(ModelError::new(FailureClass::InvalidRequest, what))
-        }
+pub async fn call<S: Sink>(client: &Client, request: Request<'_>, sink: &mut S) -> Called {
+    let (spec, credential) = (request.spec, request.credential);
+    let mut rates = Rates::default();
+    let answer = match codec(spec.dialect) {
+        Some(codec) => over_http(client, request, codec, sink, &mut rates).await,
+        None => scripted::call(&request, sink).await,
     };
-    answer.map_err(|error| error.naming_credential(spec).without(secret.as_ref()))
+    let secret = credential.map(|credential| &credential.secret);
+    Called {
+        answer: answer.map_err(|error| error.without(secret).naming_credential(spec, credential)),
+        rates,
+    }
 }
 
 async fn over_http<S: Sink>(
     client: &Client,
     request: Request<'_>,
-    url: String,
-    own: &[(&'static str, String)],
+    codec: &dyn Codec,
     sink: &mut S,
+    rates: &mut Rates,
 ) -> Result<(ModelReply, Latency), ModelError> {
     let spec = request.spec;
-    let mut pace = Pace::start(spec.deadlines);
-    let decoder = Decoder::new(spec)?;
-    let sending = client
-        .post(url)
-        .headers(headers(spec, own, &request.body)?)
-        .body(stream_body(request.body))
-        .send();
-    let response = timeout_at(pace.deadline(), sending)
-        .await
-        .map_err(|_| pace.expired())?
-        .map_err(|error| of_transport("the request could not be sent", error))?;
-    let response = accept(response).await?;
+    let mut pace = if spec.stream {
+        Pace::start(spec.deadlines)
+    } else {
+        Pace::start(spec.deadlines).patient()
+    };
+    let decoder = Decoder::new(spec, request.tools)?;
+    let own = codec.headers(spec, request.credential);
+    let post = Post {
+        client,
+        spec,
+        own: &own,
+    };
+    let body = match codec.preparation() {
+        Some(preparation) => prepare(&post, preparation, request.body, &pace).await?,
+        None => request.body,
+    };
+    let response = post.send(codec.url(spec), body, &pace).await?;
+    *rates = Rates::of(response.headers());
     let request_id = request_id(response.headers());
-    let (mut reply, first_ms) =
-        read_answer(response.bytes_stream().boxed(), decoder, &mut pace, sink).await?;
+    let (mut reply, first_ms) = match accept(response, spec.stream, codec.framing(), &pace).await? {
+        Accepted::Stream(response) => {
+            read_answer(response.bytes_stream().boxed(), decoder, &mut pace, sink).await?
+        }
+        Accepted::Whole(response) => read_whole(response, decoder, &mut pace, sink).await?,
+    };
     reply.request_id = request_id.or(reply.request_id);
     let total_ms = pace.elapsed_ms();
     Ok((
@@ -109,6 +113,56 @@ async fn over_http<S: Sink>(
     ))
 }
 
+/// Asks what the call needs to know, within the deadlines of the call.
+async fn prepare(
+    post: &Post<'_>,
+    preparation: &dyn Preparation,
+    body: RequestBody,
+    pace: &Pace,
+) -> Result<RequestBody, ModelError> {
+    let response = post.send(preparation.url(post.spec), body.clone(), pace).await?;
+    let (Accepted::Stream(response) | Accepted::Whole(response)) =
+        accept(response, false, Framing::Events, pace).await?;
+    // The call itself has made no progress by this.
+    let mut pace = pace.clone();
+    let answer = collect(response.bytes_stream().boxed(), &mut pace).await?;
+    let answer = serde_json::from_slice(&answer)
+        .map_err(|error| ModelError::transient(format!("the answer is not JSON: {error}")))?;
+    preparation.body(&body, &answer)
+}
+
+/// Sends requests of one call.
+struct Post<'a> {
+    client: &'a Client,
+    spec: &'a ModelSpec,
+    own: &'a [(&'static str, String)],
+}
+
+impl Post<'_> {
+    async fn send(&self, url: String, body: RequestBody, pace: &Pace) -> Result<Response, ModelError> {
+        let sending = self
+            .client
+            .post(url)
+            .headers(headers(self.spec, self.own, &body)?)
+            .body(stream_body(body))
+            .send();
+        timeout_at(pace.deadline(), sending)
+            .await
+            .map_err(|_| pace.expired())?
+            .map_err(unsent)
+    }
+}
+
+/// Of the address only the host and the port are told: the rest may hold a secret.
+fn unsent(error: reqwest::Error) -> ModelError {
+    let url = error.url();
+    let host = url.and_then(|url| url.host_str()).unwrap_or("the server");
+    let port = url
+        .and_then(|url| url.port_or_known_default())
+        .unwrap_or_default();
+    of_transport(&format!("the request could not be sent to {host}:{port}"), error)
+}
+
 fn headers(
     spec: &ModelSpec,
     own: &[(&'static str, String)],
@@ -116,7 +170,12 @@ fn headers(
 ) -> Result<HeaderMap, ModelError> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+    let accepted = if spec.stream {
+        "text/event-stream"
+    } else {
+        "application/json"
+    };
+    headers.insert(ACCEPT, HeaderValue::from_static(accepted));
     headers.insert(CONTENT_LENGTH, HeaderValue::from(body.len()));
     let configured = spec
         .headers
@@ -145,117 +204,6 @@ fn stream_body(body: RequestBody) -> Body {
     Body::wrap_stream(stream::iter(
         body.into_fragments().into_iter().map(Ok::<Bytes, Infallible>),
     ))
-}
-
-/// Refuses every answer that is not a stream, with what its body says.
-async fn accept(response: Response) -> Result<Response, ModelError> {
-    let status = response.status().as_u16();
-    let json = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .is_some_and(|value| value.starts_with("application/json"));
-    if response.status().is_success() && !json {
-        return Ok(response);
-    }
-    let headers = response.headers().clone();
-    let body = error_body(response).await;
-    if status >= 300 {
-        return Err(classify(status, &headers, &body));
-    }
-    Err(match serde_json::from_slice::<serde_json::Value>(&body) {
-        Ok(frame) if frame.get("error").is_some() => classify_stream_error(&frame),
-        Ok(_) | Err(_) => ModelError::new(
-            FailureClass::InvalidRequest,
-            "the server answered without streaming",
-        ),
-    })
-}
-
-/// The beginning of an error's body; what cannot be read in time is left out.
-async fn error_body(response: Response) -> Vec<u8> {
-    let mut body = Vec::new();
-    let mut chunks = response.bytes_stream();
-    let reading = async {
-        while let Some(Ok(chunk)) = chunks.next().await {
-            body.extend_from_slice(&chunk);
-            if body.len() >= ERROR_BODY {
-                break;
-            }
-        }
-    };
-    // Out of time is no failure of its own: the status tells enough.
-    let _ = timeout(ERROR_BODY_TIME, reading).await;
-    body.truncate(ERROR_BODY);
-    body
-}
-
-/// Reads a stream to its end. Returns the answer and when its first piece came.
-async fn read_answer<T, S: Sink>(
-    mut bytes: T,
-    mut decoder: Decoder,
-    pace: &mut Pace,
-    sink: &mut S,
-) -> Result<(ModelReply, Option<u64>), ModelError>
-where
-    T: Stream<Item = reqwest::Result<Bytes>> + Unpin,
-{
-    let mut first_ms = None;
-    let mut events = Vec::new();
-    loop {
-        let chunk = match timeout_at(pace.deadline(), bytes.next()).await {
-            Ok(Some(Ok(chunk))) => chunk,
-            Ok(Some(Err(_))) | Err(_) if decoder.is_complete() => break,
-            Ok(None) => break,
-            Ok(Some(Err(error))) => return Err(of_transport("the stream broke", error)),
-            Err(_) => return Err(pace.expired()),
-        };
-        let progress = decoder.feed(&chunk, &mut events)?;
-        if !events.is_empty() {
-            first_ms.get_or_insert_with(|| pace.elapsed_ms());
-            forward(&mut events, pace, sink).await?;
-        }
-        pace.note(progress);
-        if decoder.is_complete() {
-            pace.complete();
-        }
-    }
-    let reply = decoder.finish(&mut events)?;
-    forward(&mut events, pace, sink).await?;
-    Ok((reply, first_ms))
-}
-
-async fn forward<S: Sink>(events: &mut Vec<ModelEvent>, pace: &Pace, sink: &mut S) -> Result<(), ModelError> {
-    for event in events.drain(..) {
-        timeout_at(pace.end(), sink.send(event))
-            .await
-            .map_err(|_| pace.expired())?;
-    }
-    Ok(())
-}
-
-fn request_id(headers: &HeaderMap) -> Option<String> {
-    ["request-id", "x-request-id"]
-        .into_iter()
-        .find_map(|name| headers.get(name).and_then(|value| value.to_str().ok()))
-        .map(str::to_owned)
-}
-
-/// An error below HTTP, with its causes and without its address: addresses can carry passwords.
-fn of_transport(what: &str, error: reqwest::Error) -> ModelError {
-    let class = if error.is_builder() {
-        FailureClass::InvalidRequest
-    } else {
-        FailureClass::Transient
-    };
-    let error = error.without_url();
-    let mut message = format!("{what}: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message = format!("{message}: {error}");
-        cause = error.source();
-    }
-    ModelError::new(class, message)
 }
 
 #[cfg(test)]

@@ -1,24 +1,39 @@
 //! Chat Completions: the protocol of OpenAI that most other servers speak in their own way.
 
 mod calls;
-mod request;
+pub(crate) mod message;
+mod reasoning;
+pub(crate) mod request;
 mod stream;
 
-pub(crate) use request::{message, prefix};
-pub(crate) use stream::ChatStream;
-
+use crate::body::{Encoded, Params, Prompt, ToolDef};
+use crate::dialect::{Codec, Reader};
 use crate::spec::ModelSpec;
+use agentd_protocol::Message;
+use bytes::Bytes;
+use stream::ChatStream;
 
-/// The address of a call.
-pub(crate) fn url(spec: &ModelSpec) -> String {
-    format!("{}/chat/completions", spec.base_url.trim_end_matches('/'))
-}
+/// The dialect.
+pub(crate) struct Chat;
 
-/// The headers of a call, the key among them.
-pub(crate) fn headers(spec: &ModelSpec) -> Vec<(&'static str, String)> {
-    let bearer = |key: &str| ("authorization", format!("Bearer {key}"));
-    spec.credential()
-        .map(|credential| bearer(credential.secret.expose()))
-        .into_iter()
-        .collect()
+impl Codec for Chat {
+    fn url(&self, spec: &ModelSpec) -> String {
+        format!("{}/chat/completions", spec.base_url.trim_end_matches('/'))
+    }
+
+    fn prefix(&self, spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
+        request::prefix(spec, prompt, tools, params)
+    }
+
+    fn message(&self, spec: &ModelSpec, message: &Message, after_text: bool) -> Encoded {
+        message::message(spec, message, after_text)
+    }
+
+    fn suffix(&self, spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
+        request::suffix(spec, tools, params)
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::<ChatStream>::default()
+    }
 }

@@ -1,9 +1,17 @@
-//! What kind of failure an error is. Pure; the table in the tests is the specification.
+//! What kind of failure an error is, and what it teaches. Pure; the table in the tests is the specification.
+
+mod advice;
+mod patterns;
 
 use crate::error::ModelError;
 use crate::fields::{error_kinds, error_message};
 use crate::retry_after::retry_after_ms;
+use advice::advice;
 use agentd_protocol::FailureClass;
+use patterns::{
+    AUTH, BROKEN, FILTER, INVALID, LARGER_THAN_RATE, NEVER, OVERFLOW, OVERLOAD, QUOTA, QUOTA_WITHOUT_WAIT,
+    RATE, has,
+};
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
@@ -19,30 +27,31 @@ pub fn classify(status: u16, headers: &HeaderMap, body: &[u8]) -> ModelError {
         Value::Array(mut items) if items.len() == 1 => items.pop().unwrap_or_default(),
         other => other,
     };
-    let said = error_message(&parsed).unwrap_or_else(|| quote(body));
-    let wait = retry_after_ms(Some(status), headers, &parsed, &said);
-    let mut class = class_of(Some(status), &error_kinds(&parsed), &said, wait.is_some());
-    let told_to_retry = headers.get("x-should-retry").is_some_and(|value| value == "true");
-    if class == FailureClass::InvalidRequest && told_to_retry {
-        class = FailureClass::Transient;
-    }
+    let said = said(&parsed).unwrap_or_else(|| {
+        quote(&String::from_utf8_lossy(
+            body.get(..body.len().min(4 * QUOTED)).unwrap_or_default(),
+        ))
+    });
+    let signs = Signs {
+        status: Some(status),
+        wait: retry_after_ms(Some(status), headers, &parsed, &said),
+        retry: headers
+            .get("x-should-retry")
+            .and_then(|value| value.to_str().ok()?.parse().ok()),
+        silent: body.iter().all(u8::is_ascii_whitespace),
+    };
     let message = if said.is_empty() {
         format!("HTTP {status}")
     } else {
         format!("HTTP {status}: {said}")
     };
-    ModelError {
-        status: Some(status),
-        retry_after_ms: wait,
-        ..ModelError::new(class, message)
-    }
+    signs.error(&parsed, &said, message)
 }
 
 /// Classifies an error that came inside a stream that had begun well.
 #[must_use]
 pub fn classify_stream_error(frame: &Value) -> ModelError {
-    let said =
-        error_message(frame).unwrap_or_else(|| "the provider ended the stream with an error".to_owned());
+    let said = said(frame).unwrap_or_else(|| "the provider ended the stream with an error".to_owned());
     let code = frame
         .pointer("/error/code")
         .or_else(|| frame.pointer("/error/status_code"));
@@ -50,138 +59,104 @@ pub fn classify_stream_error(frame: &Value) -> ModelError {
         .and_then(Value::as_u64)
         .and_then(|code| u16::try_from(code).ok())
         .filter(|code| *code >= 400);
-    let wait = retry_after_ms(status, &HeaderMap::new(), frame, &said);
-    let class = class_of(status, &error_kinds(frame), &said, wait.is_some());
-    ModelError {
+    let signs = Signs {
         status,
-        retry_after_ms: wait,
-        ..ModelError::new(class, said)
-    }
-}
-
-fn quote(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body.get(..body.len().min(4 * QUOTED)).unwrap_or_default());
-    text.split_whitespace()
-        .collect::<Vec<_>>()
-        .join(" ")
-        .chars()
-        .take(QUOTED)
-        .collect()
-}
-
-/// Patterns of a conversation that is too long: all words of a row, in lower case.
-const OVERFLOW: &[&[&str]] = &[
-    &["prompt is too long"],
-    &["input length and", "exceed context limit"],
-    &["input is too long for requested model"],
-    &["exceeds the context window"],
-    &["context_length_exceeded"],
-    &["context length exceeded"],
-    &["maximum context length"],
-    &["input token count", "exceeds the maximum"],
-    &["maximum prompt length is"],
-    &["reduce the length of the messages"],
-    &["exceeds the available context size"],
-    &["exceed_context_size_error"],
-    &["too large to process", "physical batch size"],
-    &["greater than the context length"],
-    &["context window exceeds limit"],
-    &["exceeded model token limit"],
-    &["prompt token count", "exceeds the limit"],
-    &["model_context_window_exceeded"],
-    &["too many tokens"],
-    &["token limit exceeded"],
-    &["request_too_large"],
-];
-
-const QUOTA: &[&[&str]] = &[
-    &["billing_error"],
-    &["insufficient_quota"],
-    &["usage_not_included"],
-    &["exceeded your current quota"],
-    &["credit balance is too low"],
-    &["insufficient balance"],
-    &["insufficient credits"],
-    &["reached your specified", "usage limit"],
-    &["spend limit"],
-    &["spending limit"],
-    &["perday"],
-];
-
-const RATE: &[&[&str]] = &[
-    &["rate_limit"],
-    &["rate limit"],
-    &["resource_exhausted"],
-    &["too_many_requests"],
-    &["too many requests"],
-];
-
-const FILTER: &[&[&str]] = &[
-    &["content_filter"],
-    &["content_policy"],
-    &["content management policy"],
-    &["misalignment_policy"],
-    &["bio_policy"],
-    &["flagged", "moderation"],
-];
-
-const AUTH: &[&[&str]] = &[
-    &["authentication_error"],
-    &["permission_error"],
-    &["invalid_api_key"],
-    &["api_key_invalid"],
-    &["incorrect api key"],
-    &["invalid api key"],
-    &["api key not valid"],
-    &["unauthenticated"],
-];
-
-const OVERLOAD: &[&[&str]] = &[
-    &["overloaded"],
-    &["slow_down"],
-    &["server_busy"],
-    &["loading model"],
-    &["insufficient_system_resource"],
-];
-
-const BROKEN: &[&[&str]] = &[
-    &["api_error"],
-    &["timeout_error"],
-    &["server_error"],
-    &["internal_error"],
-    &["internal server error"],
-];
-
-const INVALID: &[&[&str]] = &[
-    &["invalid_request"],
-    &["not_found"],
-    &["invalid_argument"],
-    &["unsupported"],
-];
-
-fn class_of(status: Option<u16>, kinds: &str, said: &str, waits: bool) -> FailureClass {
-    let text = format!("{kinds} {}", said.to_lowercase());
-    let is = |patterns: &[&[&str]]| {
-        patterns
-            .iter()
-            .any(|words| words.iter().all(|word| text.contains(word)))
+        wait: retry_after_ms(status, &HeaderMap::new(), frame, &said),
+        retry: None,
+        silent: false,
     };
-    // A monthly cap comes as a rate limit that names no wait.
-    let spent = status == Some(429) && !waits && (text.contains("monthly") || text.contains("spend"));
-    if status == Some(402) || spent || is(QUOTA) {
-        FailureClass::QuotaExhausted
-    } else if status == Some(429) || is(RATE) {
-        FailureClass::RateLimited
-    } else if is(FILTER) {
-        FailureClass::ContentFilter
-    } else if matches!(status, Some(401 | 403)) || is(AUTH) {
-        FailureClass::Auth
-    } else if status == Some(413) || is(OVERFLOW) {
-        FailureClass::ContextOverflow
-    } else if matches!(status, Some(503 | 529)) || is(OVERLOAD) {
-        FailureClass::Overloaded
-    } else {
-        rest(status, is(BROKEN), is(INVALID))
+    signs.error(frame, &said, said.clone())
+}
+
+/// What an error says, with what the server behind the server said.
+fn said(body: &Value) -> Option<String> {
+    let message = error_message(body)?;
+    let behind = body.pointer("/error/metadata/raw").map(|raw| match raw {
+        Value::String(text) => quote(text),
+        other => quote(&other.to_string()),
+    });
+    Some(match behind {
+        Some(behind) if !behind.is_empty() => format!("{message}: {behind}"),
+        Some(_) | None => message,
+    })
+}
+
+fn quote(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(QUOTED).collect()
+}
+
+/// The words by which a failure is named anywhere in an error.
+fn names(body: &Value) -> String {
+    let mut names = vec![error_kinds(body)];
+    let mut add = |found: Option<&Value>| names.extend(found.and_then(Value::as_str).map(str::to_lowercase));
+    add(body.pointer("/error/param"));
+    add(body.pointer("/error/innererror/code"));
+    let details = body.pointer("/error/details").and_then(Value::as_array);
+    for detail in details.into_iter().flatten() {
+        add(detail.get("reason"));
+        let violations = detail.get("violations").and_then(Value::as_array);
+        for violation in violations.into_iter().flatten() {
+            add(violation.get("quotaId"));
+        }
+    }
+    names.join(" ")
+}
+
+/// What is known of a failure besides its words.
+struct Signs {
+    status: Option<u16>,
+    /// The wait that was asked for.
+    wait: Option<u64>,
+    /// Whether the server says that another attempt makes sense.
+    retry: Option<bool>,
+    /// Not a word was said.
+    silent: bool,
+}
+
+impl Signs {
+    fn error(&self, body: &Value, said: &str, message: String) -> ModelError {
+        let text = format!("{} {}", names(body), said.to_lowercase());
+        let class = match (self.class(&text), self.retry) {
+            (FailureClass::InvalidRequest, Some(true)) => FailureClass::Transient,
+            // No wait is named because none helps.
+            (FailureClass::RateLimited, Some(false)) if self.wait.is_none() => FailureClass::QuotaExhausted,
+            (class, _) => class,
+        };
+        ModelError {
+            status: self.status,
+            retry_after_ms: self.wait,
+            advice: advice(class, body, &text),
+            ..ModelError::new(class, message)
+        }
+    }
+
+    fn class(&self, text: &str) -> FailureClass {
+        let status = self.status;
+        let is = |rows| has(text, rows);
+        // A monthly cap comes as a rate limit that names no wait.
+        let spent = status == Some(429) && self.wait.is_none() && is(QUOTA_WITHOUT_WAIT);
+        // Cerebras says nothing at all to a conversation that is too long.
+        let mute = self.silent && self.retry.is_none() && status == Some(400);
+        if status == Some(402) || spent || is(QUOTA) {
+            FailureClass::QuotaExhausted
+        } else if is(LARGER_THAN_RATE) {
+            FailureClass::ContextOverflow
+        } else if status == Some(429) || is(RATE) {
+            FailureClass::RateLimited
+        } else if is(FILTER) {
+            FailureClass::ContentFilter
+        } else if matches!(status, Some(401 | 403)) || is(AUTH) {
+            FailureClass::Auth
+        } else if mute || status == Some(413) || is(OVERFLOW) {
+            FailureClass::ContextOverflow
+        } else if is(NEVER) {
+            FailureClass::InvalidRequest
+        } else if matches!(status, Some(498 | 503 | 529)) || is(OVERLOAD) {
+            FailureClass::Overloaded
+        } else {
+            rest(status, is(BROKEN), is(INVALID))
+        }
     }
 }
 

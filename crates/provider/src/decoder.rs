@@ -1,18 +1,20 @@
 //! Bytes of an answer -> pieces, and one answer at the end. Pure: no I/O, no clock.
 
-use crate::anthropic::AnthropicStream;
-use crate::chat::ChatStream;
 use crate::classify::classify_stream_error;
+use crate::dialect::{Framing, Reader, codec};
 use crate::error::ModelError;
+use crate::json_text;
+use crate::lines::LineDecoder;
 use crate::reply::{ModelEvent, ModelReply};
 use crate::spec::{ModelSpec, dialect_name};
 use crate::sse::{SseDecoder, SseEvent, SseItem};
-use agentd_protocol::{Block, FailureClass, Price, StopReason, Usage};
-use agentd_settings::Dialect;
+use agentd_protocol::{Block, FailureClass, Price, StopReason, ToolProtocol, Usage};
 use serde_json::Value;
 
 /// The longest answer in bytes on the wire.
-const MAX_ANSWER: usize = 64 << 20;
+pub(crate) const MAX_ANSWER: usize = 64 << 20;
+/// The most blocks of one answer, calls among them.
+pub(crate) const MAX_BLOCKS: usize = 4_096;
 
 /// How much some bytes told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,44 +39,59 @@ pub(crate) struct Outcome {
     pub(crate) id: Option<String>,
 }
 
-#[derive(Debug)]
-enum Stream {
-    Anthropic(AnthropicStream),
-    Chat(ChatStream),
-}
-
-/// Decodes one streamed answer.
+/// Decodes one answer.
 #[derive(Debug)]
 pub struct Decoder {
-    sse: SseDecoder,
-    stream: Stream,
+    frames: Frames,
+    reader: Box<dyn Reader>,
+    /// The tools that were offered, where calls are looked for in the text.
+    tools: Option<Vec<String>>,
     price: Option<Price>,
     model: String,
     taken: usize,
 }
 
+/// Bytes -> frames.
+#[derive(Debug)]
+enum Frames {
+    Events(SseDecoder),
+    Lines(LineDecoder),
+}
+
+impl Frames {
+    fn feed(&mut self, bytes: &[u8], items: &mut Vec<SseItem>) -> Result<(), ModelError> {
+        match self {
+            Self::Events(sse) => sse.feed(bytes, items).map_err(|_| too_long()),
+            Self::Lines(lines) => lines.feed(bytes, items).map_err(|_| too_long()),
+        }
+    }
+
+    fn finish(&mut self, items: &mut Vec<SseItem>) -> Result<(), ModelError> {
+        match self {
+            Self::Events(sse) => sse.finish(items).map_err(|_| too_long()),
+            Self::Lines(lines) => lines.finish(items).map_err(|_| too_long()),
+        }
+    }
+}
+
 impl Decoder {
-    /// A decoder for an answer of this model.
+    /// A decoder for an answer of this model; `tools` are the names of the tools that it was offered.
     ///
     /// # Errors
-    /// When the dialect does not stream over HTTP.
-    pub fn new(spec: &ModelSpec) -> Result<Self, ModelError> {
-        let stream = match spec.dialect {
-            Dialect::Anthropic => Stream::Anthropic(AnthropicStream::default()),
-            Dialect::OpenaiChat => Stream::Chat(ChatStream::default()),
-            other @ (Dialect::OpenaiResponses
-            | Dialect::Gemini
-            | Dialect::LlamaCompletion
-            | Dialect::Ollama
-            | Dialect::Scripted) => {
-                let what = format!("the dialect {} cannot be streamed", dialect_name(other));
-                return Err(ModelError::new(FailureClass::InvalidRequest, what));
-            }
+    /// When the dialect is not spoken over HTTP.
+    pub fn new(spec: &ModelSpec, tools: &[String]) -> Result<Self, ModelError> {
+        let Some(codec) = codec(spec.dialect) else {
+            let what = format!("the dialect {} cannot be streamed", dialect_name(spec.dialect));
+            return Err(ModelError::new(FailureClass::InvalidRequest, what));
         };
-        let sse = SseDecoder::new(SseDecoder::DEFAULT_LIMIT);
+        let frames = match codec.framing() {
+            Framing::Events => Frames::Events(SseDecoder::new(SseDecoder::DEFAULT_LIMIT)),
+            Framing::Lines => Frames::Lines(LineDecoder::new(SseDecoder::DEFAULT_LIMIT)),
+        };
         Ok(Self {
-            sse,
-            stream,
+            frames,
+            reader: codec.reader_of(spec),
+            tools: (spec.tool_protocol == ToolProtocol::JsonText).then(|| tools.to_vec()),
             price: spec.price,
             model: spec.model.clone(),
             taken: 0,
@@ -91,17 +108,28 @@ impl Decoder {
             return Err(ModelError::transient("the answer is longer than 64 MiB"));
         }
         let mut items = Vec::new();
-        self.sse.feed(bytes, &mut items).map_err(|_| too_long())?;
+        self.frames.feed(bytes, &mut items)?;
         self.take(items, events)
+    }
+
+    /// Takes a whole answer that did not come as a stream.
+    ///
+    /// # Errors
+    /// When it is no JSON, reports an error, or is no answer of this dialect.
+    pub fn whole(mut self, body: &[u8], events: &mut Vec<ModelEvent>) -> Result<ModelReply, ModelError> {
+        let body: Value = serde_json::from_slice(body)
+            .map_err(|error| ModelError::transient(format!("the answer is not JSON: {error}")))?;
+        if is_error(&body) {
+            return Err(classify_stream_error(&body));
+        }
+        self.reader.whole(body, events)?;
+        self.reply()
     }
 
     /// Whether the terminal marker has come: what follows can only be an error.
     #[must_use]
-    pub const fn is_complete(&self) -> bool {
-        match &self.stream {
-            Stream::Anthropic(stream) => stream.is_complete(),
-            Stream::Chat(stream) => stream.is_complete(),
-        }
+    pub fn is_complete(&self) -> bool {
+        self.reader.is_complete()
     }
 
     /// The bytes ended: the answer, if it is complete.
@@ -110,12 +138,18 @@ impl Decoder {
     /// When the terminal marker is missing.
     pub fn finish(mut self, events: &mut Vec<ModelEvent>) -> Result<ModelReply, ModelError> {
         let mut items = Vec::new();
-        self.sse.finish(&mut items).map_err(|_| too_long())?;
+        self.frames.finish(&mut items)?;
         self.take(items, events)?;
-        let outcome = match self.stream {
-            Stream::Anthropic(stream) => stream.finish(),
-            Stream::Chat(stream) => stream.finish(),
-        }?;
+        self.reply()
+    }
+
+    fn reply(self) -> Result<ModelReply, ModelError> {
+        let mut outcome = self.reader.finish()?;
+        check_blocks(outcome.content.len())?;
+        if let Some(tools) = &self.tools {
+            (outcome.content, outcome.stop_reason) =
+                json_text::lift(outcome.content, outcome.stop_reason, tools);
+        }
         Ok(ModelReply {
             cost_usd: self
                 .price
@@ -149,20 +183,33 @@ impl Decoder {
         if data.is_empty() {
             return Ok(Progress::Alive);
         }
-        if let (Stream::Chat(stream), "[DONE]") = (&mut self.stream, data) {
-            stream.end();
+        if self.reader.word(data) {
             return Ok(Progress::Moved);
         }
         let frame: Value = serde_json::from_str(data)
             .map_err(|error| ModelError::transient(format!("a frame of the stream is not JSON: {error}")))?;
-        if event.name == "error" || frame.get("error").is_some_and(|error| !error.is_null()) {
+        if event.name == "error" || is_error(&frame) {
             return Err(classify_stream_error(&frame));
         }
-        match &mut self.stream {
-            Stream::Anthropic(stream) => stream.frame(&event.name, frame, events),
-            Stream::Chat(stream) => stream.frame(&frame, events),
-        }
+        let progress = self.reader.frame(&event.name, frame, events)?;
+        let block = events.last().map_or(0, ModelEvent::block);
+        check_blocks(usize::try_from(block).unwrap_or(usize::MAX).saturating_add(1))?;
+        Ok(progress)
     }
+}
+
+/// Refuses an answer of more blocks than any model means: nobody could run a million calls.
+pub(crate) fn check_blocks(count: usize) -> Result<(), ModelError> {
+    if count > MAX_BLOCKS {
+        return Err(ModelError::transient(format!(
+            "the answer has more than {MAX_BLOCKS} blocks"
+        )));
+    }
+    Ok(())
+}
+
+fn is_error(frame: &Value) -> bool {
+    frame.get("error").is_some_and(|error| !error.is_null())
 }
 
 fn too_long() -> ModelError {

@@ -2,10 +2,15 @@
 
 use crate::secret::Secret;
 use crate::spec::{Credential, ModelSpec};
+pub use agentd_protocol::Advice;
 use agentd_protocol::FailureClass;
 
 /// The longest message kept.
 const MAX_MESSAGE: usize = 2_048;
+/// What stands where a key was.
+const REDACTED: &str = "[redacted]";
+/// So many bytes of a key tell something of it.
+const TELLING: usize = 6;
 
 /// Why an attempt failed. The class decides what helps.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,6 +24,8 @@ pub struct ModelError {
     pub status: Option<u16>,
     /// The wait that the provider asked for.
     pub retry_after_ms: Option<u64>,
+    /// What the error teaches about the model.
+    pub advice: Option<Advice>,
 }
 
 impl ModelError {
@@ -30,6 +37,7 @@ impl ModelError {
             message: bounded(message.into()),
             status: None,
             retry_after_ms: None,
+            advice: None,
         }
     }
 
@@ -39,10 +47,10 @@ impl ModelError {
 
     /// A refused credential is named, with the place where it was found.
     #[must_use]
-    pub(crate) fn naming_credential(mut self, spec: &ModelSpec) -> Self {
+    pub(crate) fn naming_credential(mut self, spec: &ModelSpec, credential: Option<&Credential>) -> Self {
         if self.class == FailureClass::Auth {
             let provider = &spec.provider;
-            self.message += &match spec.credential() {
+            self.message += &match credential {
                 Some(Credential { name, found_in, .. }) => {
                     format!("; credential {name} of provider {provider} was found in {found_in}")
                 }
@@ -58,11 +66,25 @@ impl ModelError {
     #[must_use]
     pub(crate) fn without(mut self, secret: Option<&Secret>) -> Self {
         if let Some(secret) = secret.filter(|secret| !secret.is_empty()) {
-            self.message = self.message.replace(secret.expose(), "[redacted]");
+            self.message = self.message.replace(secret.expose(), REDACTED);
+            // What is quoted is cut, and the cut may go through the key.
+            if let Some(part) = begun(&self.message, secret.expose()) {
+                self.message.truncate(self.message.len().saturating_sub(part));
+                self.message.push_str(REDACTED);
+            }
         }
         self.message = agentd_text::redact(&self.message).into_owned();
         self
     }
+}
+
+/// How many bytes of a key the text ends with, when they are enough to tell something of it.
+fn begun(text: &str, key: &str) -> Option<usize> {
+    let parts = key.char_indices().map(|(end, _)| end);
+    parts
+        .rev()
+        .take_while(|end| *end >= TELLING)
+        .find(|end| key.get(..*end).is_some_and(|part| text.ends_with(part)))
 }
 
 fn bounded(mut message: String) -> String {
@@ -96,6 +118,14 @@ mod tests {
     fn i8_an_echoed_key_is_cut_out_of_the_message() {
         let error = ModelError::transient("bad key abc-1 given").without(Some(&Secret::new("abc-1")));
         assert_eq!(error.message, "bad key [redacted] given");
+        let key = Some(Secret::new("abcdef-123456"));
+        for (said, message) in [
+            ("the key abcdef-12345", "the key [redacted]"),
+            ("the key abcdef", "the key [redacted]"),
+            ("the key abcde", "the key abcde"),
+        ] {
+            assert_eq!(ModelError::transient(said).without(key.as_ref()).message, message);
+        }
         let other = ModelError::transient("upstream sent Bearer abcdefghijklmnop1234567890").without(None);
         assert!(!other.message.contains("abcdefghijklmnop"), "{}", other.message);
     }
@@ -105,15 +135,26 @@ mod tests {
         let refused = || ModelError::new(FailureClass::Auth, "HTTP 401: no");
         let mut spec = ModelSpec::scripted("m", std::sync::Arc::new(crate::script::Script::builtin()));
         let none = "HTTP 401: no; provider scripted has no credential: give it one in [providers.scripted]";
-        assert_eq!(refused().naming_credential(&spec).message, none);
+        assert_eq!(
+            refused().naming_credential(&spec, spec.credential(None)).message,
+            none
+        );
         spec.credentials = vec![Credential {
             name: "main".into(),
             found_in: "A_KEY".into(),
             secret: Secret::new("abc-1"),
         }];
         let named = "HTTP 401: no; credential main of provider scripted was found in A_KEY";
-        assert_eq!(refused().naming_credential(&spec).message, named);
-        assert_eq!(ModelError::transient("x").naming_credential(&spec).message, "x");
+        assert_eq!(
+            refused().naming_credential(&spec, spec.credential(None)).message,
+            named
+        );
+        assert_eq!(
+            ModelError::transient("x")
+                .naming_credential(&spec, spec.credential(None))
+                .message,
+            "x"
+        );
     }
 
     #[test]

@@ -1,10 +1,42 @@
 //! Reading and writing JSON that other programs made.
 
-use serde_json::{Value, json};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
 
 /// JSON as bytes. Values that were built here always serialise.
 pub(crate) fn json_bytes(value: &Value) -> Vec<u8> {
     serde_json::to_vec(value).unwrap_or_default()
+}
+
+/// The end of a body: closes the array of messages and adds what comes after it.
+pub(crate) fn close_messages(fields: Map<String, Value>) -> Bytes {
+    if fields.is_empty() {
+        return Bytes::from_static(b"]}");
+    }
+    let mut bytes = b"],".to_vec();
+    bytes.extend_from_slice(json_bytes(&Value::Object(fields)).get(1..).unwrap_or_default());
+    bytes.into()
+}
+
+/// The longest name of a tool that every provider takes.
+const LONGEST_NAME: usize = 64;
+
+/// A tool's name as providers take it in a conversation: a name that a model made up may have any form, and one that is
+/// refused would be refused again in each request that follows.
+pub(crate) fn wire_name(name: &str) -> String {
+    let fit = |one: char| {
+        if one.is_ascii_alphanumeric() || one == '-' {
+            one
+        } else {
+            '_'
+        }
+    };
+    let name: String = name.chars().take(LONGEST_NAME).map(fit).collect();
+    if name.is_empty() {
+        "unknown".to_owned()
+    } else {
+        name
+    }
 }
 
 /// The arguments of a call as the object that providers insist on, also when the model wrote none.
@@ -84,6 +116,14 @@ mod tests {
         assert_eq!(parse_arguments(r#""{\"a\":1}""#), json!({"a": 1}));
         assert_eq!(parse_arguments(r#"{"a":"#), json!(r#"{"a":"#));
         assert_eq!(parse_arguments("[1]"), json!("[1]"));
+    }
+
+    #[test]
+    fn a_name_that_a_model_made_up_fits_on_the_wire() {
+        assert_eq!(wire_name("mcp__a-b__c"), "mcp__a-b__c");
+        assert_eq!(wire_name("functions.Read file\n"), "functions_Read_file_");
+        assert_eq!(wire_name(""), "unknown");
+        assert_eq!(wire_name(&"你".repeat(100)), "_".repeat(64));
     }
 
     #[test]

@@ -12,38 +12,53 @@
 mod anthropic;
 mod body;
 mod call;
+mod capabilities;
 mod chat;
 mod classify;
+mod completion;
 mod decoder;
 pub mod demo;
+mod dialect;
 mod error;
 mod fields;
+mod gemini;
 mod http;
+mod json_text;
+mod lines;
+mod ollama;
 mod pacing;
 mod probe;
+mod rates;
+mod record;
 mod registry;
 mod reply;
 mod resolve;
+mod responses;
 mod retry_after;
 mod script;
 mod scripted;
 mod secret;
 mod spec;
 mod sse;
+mod thinking;
 
 pub use agentd_settings::Dialect;
 pub use body::{
-    EncodedHistory, Params, Prompt, RequestBody, ToolDef, encode_message, encode_prefix, encode_suffix,
+    EncodedHistory, Params, Prompt, RequestBody, ToolChoice, ToolDef, encode_message, encode_prefix,
+    encode_suffix,
 };
-pub use call::{Request, Sink, call};
+pub use call::{Called, Request, Sink, call};
+pub use capabilities::Capabilities;
 pub use classify::{classify, classify_stream_error};
 pub use decoder::{Decoder, Progress};
-pub use error::{ModelError, ProviderError};
+pub use error::{Advice, ModelError, ProviderError};
 pub use http::http_client;
 pub use probe::{LocalServer, local_servers, probe_local};
+pub use rates::{Gauge, Rates};
+pub use record::record;
 pub use registry::{Registry, Unusable};
 pub use reply::{ModelEvent, ModelReply};
 pub use resolve::{Lookup, resolve};
 pub use script::{Script, ScriptedCall, ScriptedConversation, ScriptedFailure, ScriptedTurn};
 pub use secret::Secret;
-pub use spec::{Compat, Credential, Deadlines, ModelSpec};
+pub use spec::{Adjust, Compat, Credential, Deadlines, ModelSpec};

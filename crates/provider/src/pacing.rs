@@ -12,7 +12,7 @@ const PATIENCE: u32 = 5;
 const WIND_DOWN: Duration = Duration::from_millis(250);
 
 /// When an attempt has waited too long.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Pace {
     deadlines: Deadlines,
     started: Instant,
@@ -21,6 +21,7 @@ pub(crate) struct Pace {
     /// The last progress; the start until there was any.
     progress: Instant,
     moved: bool,
+    patient: bool,
     complete: Option<Instant>,
 }
 
@@ -33,8 +34,19 @@ impl Pace {
             alive: now,
             progress: now,
             moved: false,
+            patient: false,
             complete: None,
         }
+    }
+
+    /// The first byte of an answer that comes in one piece comes when all of it is there.
+    pub(crate) const fn patient(mut self) -> Self {
+        self.patient = true;
+        self
+    }
+
+    fn first_byte(&self) -> Duration {
+        self.deadlines.first_byte * if self.patient { PATIENCE } else { 1 }
     }
 
     /// The moment at which the attempt as a whole is given up.
@@ -47,7 +59,7 @@ impl Pace {
         let wait = if self.moved {
             self.deadlines.idle
         } else {
-            self.deadlines.first_byte
+            self.first_byte()
         };
         let patient = (self.alive + wait).min(self.progress + wait * PATIENCE);
         patient.min(self.end()).min(self.complete.unwrap_or(patient))
@@ -88,7 +100,7 @@ impl Pace {
                 self.deadlines.idle.as_millis()
             )
         } else {
-            format!("no answer within {} ms", self.deadlines.first_byte.as_millis())
+            format!("no answer within {} ms", self.first_byte().as_millis())
         })
     }
 }

@@ -1,23 +1,24 @@
-//! Looking for model servers on this machine.
+//! Looking for model servers on this machine, and asking what they have.
+
+mod ask;
 
 use agentd_settings::{Dialect, Settings};
 use reqwest::Client;
-use serde_json::Value;
-use std::time::Duration;
-use tokio::time::timeout;
-
-/// How long a local server may take to say what it has.
-const WITHIN: Duration = Duration::from_millis(300);
-/// The longest list of models that is read.
-const LONGEST: usize = 1 << 20;
+use std::collections::BTreeMap;
 
 /// A model server that answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LocalServer {
     /// The name under `[providers]`.
     pub provider: String,
     /// The models that it has.
     pub models: Vec<String>,
+    /// The windows that it told, by model, in tokens.
+    pub windows: BTreeMap<String, u64>,
+    /// The models that it says see images.
+    pub seeing: Vec<String>,
+    /// How many calls it takes at the same time.
+    pub slots: Option<u32>,
 }
 
 /// The configured providers on this machine that need no key: name and address.
@@ -28,10 +29,14 @@ pub fn local_servers(settings: &Settings) -> Vec<(String, String)> {
             .iter()
             .any(|host| url.contains(host))
     };
+    let asked = |dialect: Dialect| match dialect {
+        Dialect::OpenaiChat | Dialect::LlamaCompletion | Dialect::Ollama => true,
+        Dialect::Anthropic | Dialect::OpenaiResponses | Dialect::Gemini | Dialect::Scripted => false,
+    };
     let mut found: Vec<(String, String)> = settings
         .providers
         .iter()
-        .filter(|(_, provider)| provider.dialect == Dialect::OpenaiChat && provider.credentials.is_empty())
+        .filter(|(_, provider)| asked(provider.dialect) && provider.credentials.is_empty())
         .filter(|(_, provider)| local(&provider.base_url))
         .map(|(name, provider)| (name.clone(), provider.base_url.clone()))
         .collect();
@@ -40,14 +45,29 @@ pub fn local_servers(settings: &Settings) -> Vec<(String, String)> {
     found
 }
 
-/// Asks all configured local servers at the same time what they have, for at most 300 ms. Those that answer are
-/// returned in the order of [`local_servers`].
+/// Asks all configured local servers at the same time what they have, for at most 600 ms. Those that answer are returned
+/// in the order of [`local_servers`].
 pub async fn probe_local(client: &Client, settings: &Settings) -> Vec<LocalServer> {
     let probes = local_servers(settings)
         .into_iter()
         .map(|(provider, url)| async move {
-            let models = timeout(WITHIN, list(client, &url)).await.ok().flatten()?;
-            Some(LocalServer { provider, models })
+            let dialect = settings.providers.get(&provider)?.dialect;
+            let wanted: Vec<&str> = settings
+                .models
+                .values()
+                .filter(|model| model.provider == provider)
+                .map(|model| model.model.as_str())
+                .collect();
+            let found = match dialect {
+                Dialect::Ollama => ask::ollama(client, &url, &wanted).await,
+                Dialect::Anthropic
+                | Dialect::OpenaiChat
+                | Dialect::OpenaiResponses
+                | Dialect::Gemini
+                | Dialect::LlamaCompletion
+                | Dialect::Scripted => ask::others(client, &url).await,
+            };
+            found.map(|found| LocalServer { provider, ..found })
         });
     futures_util::future::join_all(probes)
         .await
@@ -56,89 +76,12 @@ pub async fn probe_local(client: &Client, settings: &Settings) -> Vec<LocalServe
         .collect()
 }
 
-async fn list(client: &Client, base_url: &str) -> Option<Vec<String>> {
-    let url = format!("{}/models", base_url.trim_end_matches('/'));
-    let mut response = client.get(url).send().await.ok()?.error_for_status().ok()?;
-    let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.ok()? {
-        body.extend_from_slice(&chunk);
-        if body.len() > LONGEST {
-            return None;
-        }
-    }
-    let answer: Value = serde_json::from_slice(&body).ok()?;
-    let models = answer.get("data")?.as_array()?;
-    let names = models
-        .iter()
-        .filter_map(|model| model.get("id").and_then(Value::as_str));
-    // Models that only embed cannot talk.
-    let names: Vec<String> = names
-        .filter(|name| !name.contains("embed"))
-        .map(str::to_owned)
-        .collect();
-    (!names.is_empty()).then_some(names)
+/// The name by which a server has a model: the same, the same with a tag behind it, or none.
+pub(crate) fn named<'a>(models: &'a [String], wanted: &str) -> Option<&'a String> {
+    let exact = models.iter().find(|model| *model == wanted);
+    let tagged = |model: &&String| model.strip_prefix(wanted).is_some_and(|tag| tag.starts_with(':'));
+    exact.or_else(|| models.iter().find(tagged))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::http::http_client;
-    use agentd_settings::ProviderConfig;
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
-
-    /// Settings with one provider on this machine that answers with `body`, or not at all.
-    async fn settings(body: Option<&'static str>) -> (Settings, tokio::task::JoinHandle<()>) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let server = tokio::spawn(async move {
-            let (mut socket, _) = listener.accept().await.unwrap();
-            let mut request = [0; 1_024];
-            let read = socket.read(&mut request).await.unwrap();
-            assert!(request[..read].starts_with(b"GET /v1/models HTTP/1.1\r\n"));
-            let Some(body) = body else {
-                return std::future::pending().await;
-            };
-            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-            socket.write_all(answer.as_bytes()).await.unwrap();
-        });
-        let mut settings = Settings::default();
-        settings.providers.clear();
-        settings.providers.insert(
-            "local".into(),
-            ProviderConfig {
-                base_url,
-                ..ProviderConfig::default()
-            },
-        );
-        (settings, server)
-    }
-
-    async fn probe(body: Option<&'static str>) -> Vec<LocalServer> {
-        let (settings, server) = settings(body).await;
-        let found = probe_local(&http_client(WITHIN).unwrap(), &settings).await;
-        server.abort();
-        found
-    }
-
-    #[tokio::test]
-    async fn a_server_tells_which_models_can_talk() {
-        let body = r#"{"object":"list","data":[{"id":"nomic-embed-text"},{"id":"qwen3:8b"}]}"#;
-        let expected = vec![LocalServer {
-            provider: "local".into(),
-            models: vec!["qwen3:8b".into()],
-        }];
-        assert_eq!(probe(Some(body)).await, expected);
-    }
-
-    #[tokio::test]
-    async fn something_else_on_the_port_is_no_model_server() {
-        assert_eq!(probe(Some("<html>hello</html>")).await, []);
-        assert_eq!(probe(Some(r#"{"data":[]}"#)).await, []);
-    }
-
-    #[tokio::test]
-    async fn a_silent_server_is_not_waited_for() {
-        assert_eq!(probe(None).await, []);
-    }
-}
+mod tests;

@@ -94,6 +94,7 @@ impl Registry {
             running: 0,
             waiting: 0,
             paused_until: None,
+            credentials: Vec::new(),
         };
         self.models.iter().map(row).collect()
     }
@@ -105,6 +106,21 @@ impl Registry {
         specs
             .map(|spec| (spec.provider.clone(), spec.max_concurrent))
             .collect()
+    }
+
+    /// The names of a provider's credentials, as its usable models have them.
+    #[must_use]
+    pub fn credentials(&self, provider: &str) -> Vec<String> {
+        let mut specs = self.models.values().filter_map(|entry| entry.spec.as_ref().ok());
+        specs
+            .find(|spec| spec.provider == provider)
+            .map(|spec| {
+                spec.credentials
+                    .iter()
+                    .map(|credential| credential.name.clone())
+                    .collect()
+            })
+            .unwrap_or_default()
     }
 
     /// All keys, to register them for redaction (I8).

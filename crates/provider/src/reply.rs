@@ -35,6 +35,19 @@ pub enum ModelEvent {
     },
 }
 
+impl ModelEvent {
+    /// Which block of the answer it is a piece of.
+    #[must_use]
+    pub const fn block(&self) -> u32 {
+        match self {
+            Self::TextDelta { block, .. }
+            | Self::ThinkingDelta { block, .. }
+            | Self::ToolStart { block, .. }
+            | Self::ToolInputDelta { block, .. } => *block,
+        }
+    }
+}
+
 /// A complete answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelReply {

@@ -1,22 +1,25 @@
-//! Settings -> models: finds the keys, says what is missing, chooses the default.
+//! Settings -> models: finds the keys, asks what local servers told, says what is missing, chooses the default.
 
-use crate::probe::LocalServer;
+mod credentials;
+mod default;
+
+use crate::capabilities::{Capabilities, Size};
+use crate::probe::{LocalServer, named};
 use crate::registry::{Entry, Registry};
 use crate::script::Script;
-use crate::secret::Secret;
-use crate::spec::{Compat, Credential, Deadlines, ModelSpec, dialect_name};
-use agentd_settings::{
-    Credential as CredentialConfig, CredentialSource, Dialect, ModelConfig, ProviderConfig,
-};
-use agentd_settings::{Settings, ToolProtocol};
+use crate::spec::{Compat, Deadlines, ModelSpec};
+use agentd_protocol::ToolProtocol;
+use agentd_settings::{Dialect, ModelConfig, ProviderConfig, Settings};
+use credentials::{credentials, in_headers, secret};
+use default::choose_default;
 use std::io::Read as _;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// How the value of an environment variable is found; the binary reads the environment, not this crate.
 pub type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The longest key file and the longest script.
-const LONGEST_KEY: u64 = 64 << 10;
+/// The longest script.
 const LONGEST_SCRIPT: u64 = 16 << 20;
 
 /// Resolves all configured models. `local` are the servers that answered on this machine.
@@ -31,6 +34,9 @@ pub fn resolve(settings: &Settings, env: Lookup<'_>, local: &[LocalServer]) -> R
         // What cannot be found is told where a model needs it.
         let found = secret(config, env).ok().filter(|secret| !secret.is_empty());
         registry.keys.extend(found);
+    }
+    for provider in settings.providers.values() {
+        registry.keys.extend(in_headers(provider));
     }
     for (name, model) in &settings.models {
         let entry = resolve_one(settings, name, model, env, local);
@@ -48,91 +54,145 @@ fn resolve_one(
     local: &[LocalServer],
 ) -> Entry {
     let provider = settings.providers.get(&model.provider);
-    let spec = match provider {
-        Some(provider) => build(settings, name, model, provider, env),
+    let server = local.iter().find(|server| server.provider == model.provider);
+    let built = match provider {
+        Some(provider) => build(settings, (name, model), provider, env, server),
         None => Err(format!(
             "there is no provider {} under [providers]",
             model.provider
         )),
     };
-    let spec = spec.map(|spec| with_local_name(spec, local));
-    let note = spec.as_ref().map(|spec| note(spec, model)).unwrap_or_default();
+    let (spec, notes) = match built {
+        Ok((spec, notes)) => (Ok(Arc::new(spec)), notes.join("; ")),
+        Err(reason) => (Err(reason), String::new()),
+    };
     Entry {
         provider: model.provider.clone(),
         model: spec
             .as_ref()
             .map_or_else(|_| model.model.clone(), |spec| spec.model.clone()),
         dialect: provider.map(|provider| provider.dialect),
-        spec: spec.map(Arc::new),
-        note,
+        spec,
+        note: notes,
     }
 }
 
-fn note(spec: &ModelSpec, model: &ModelConfig) -> String {
-    match spec.credential() {
-        Some(credential) => format!("credential {}", credential.name),
-        None if spec.model != model.model => format!("the server has {} and not {}", spec.model, model.model),
-        None => "needs no credential".to_owned(),
-    }
-}
-
-/// A local server that does not have the configured model is asked for the first that it has.
-fn with_local_name(mut spec: ModelSpec, local: &[LocalServer]) -> ModelSpec {
-    let Some(server) = local.iter().find(|server| server.provider == spec.provider) else {
-        return spec;
-    };
-    let tagged = format!("{}:", spec.model);
-    let has = server
-        .models
-        .iter()
-        .any(|model| *model == spec.model || model.starts_with(&tagged));
-    if let (false, Some(first)) = (has, server.models.first()) {
-        spec.model.clone_from(first);
-    }
-    spec
-}
-
+/// A model with what people should know of it.
 fn build(
     settings: &Settings,
-    name: &str,
-    model: &ModelConfig,
+    (name, model): (&str, &ModelConfig),
     provider: &ProviderConfig,
     env: Lookup<'_>,
-) -> Result<ModelSpec, String> {
-    if model.tool_protocol == ToolProtocol::JsonText {
-        return Err("tool_protocol = \"json-text\" is not available yet; use \"native\"".to_owned());
-    }
+    server: Option<&LocalServer>,
+) -> Result<(ModelSpec, Vec<String>), String> {
     let script = match provider.dialect {
         Dialect::Scripted => Some(Arc::new(script(&model.model)?)),
-        Dialect::Anthropic | Dialect::OpenaiChat if provider.base_url.is_empty() => {
+        _ if provider.base_url.is_empty() => {
             return Err(format!("providers.{}.base_url is empty", model.provider));
         }
-        Dialect::Anthropic | Dialect::OpenaiChat => None,
-        other @ (Dialect::OpenaiResponses | Dialect::Gemini | Dialect::LlamaCompletion | Dialect::Ollama) => {
-            let name = dialect_name(other);
-            return Err(format!(
-                "dialect {name} is not available yet; use anthropic, openai-chat or scripted"
-            ));
-        }
+        Dialect::Anthropic
+        | Dialect::OpenaiChat
+        | Dialect::OpenaiResponses
+        | Dialect::Gemini
+        | Dialect::LlamaCompletion
+        | Dialect::Ollama => None,
     };
-    Ok(ModelSpec {
+    let called = server.map_or(&model.model, |server| called(server, &model.model));
+    let capabilities = Capabilities::of(provider.dialect, called, &model.capabilities);
+    let (credentials, missing) = credentials(provider, env)?;
+    let mut spec = ModelSpec {
         name: name.to_owned(),
         provider: model.provider.clone(),
         dialect: provider.dialect,
         base_url: provider.base_url.trim_end_matches('/').to_owned(),
-        model: model.model.clone(),
+        model: called.clone(),
         context_window: model.context_window,
         max_output: model.max_output,
         price: model.price,
-        tool_protocol: model.tool_protocol,
+        tool_protocol: match provider.dialect {
+            // A raw completion has no calls of its own.
+            Dialect::LlamaCompletion => ToolProtocol::JsonText,
+            _ => model.tool_protocol,
+        },
         fallbacks: model.fallbacks.clone(),
-        credentials: credentials(provider, env)?,
-        headers: Vec::new(),
+        credentials,
+        headers: provider
+            .headers
+            .iter()
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect(),
         deadlines: Deadlines::from(&settings.retry),
         max_concurrent: provider.max_concurrent,
-        compat: Compat::of(provider.dialect, &provider.base_url),
+        compat: Compat::of(provider.dialect, &provider.base_url, &provider.compat),
+        temperature: model.temperature.filter(|_| capabilities.temperature),
+        thinking: model.thinking,
+        stream: provider.stream,
+        record: Some(&model.record)
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from),
+        capabilities,
         script,
-    })
+    };
+    let mut notes = notes(&spec, model, missing);
+    if let Some(server) = server {
+        notes.extend(learn(&mut spec, model, server));
+    }
+    Ok((spec, notes))
+}
+
+/// The name by which a local server has a model; one that it does not have becomes the first that it has.
+fn called<'a>(server: &'a LocalServer, model: &'a String) -> &'a String {
+    match named(&server.models, model) {
+        // A server that knows a name without its tag goes on being asked by it.
+        Some(_) => model,
+        None => server.models.first().unwrap_or(model),
+    }
+}
+
+/// Takes over what a local server told: it knows better than the configuration how much it holds.
+fn learn(spec: &mut ModelSpec, model: &ModelConfig, server: &LocalServer) -> Option<String> {
+    let full = named(&server.models, &spec.model)?;
+    if server.seeing.contains(full) && model.capabilities.images.is_none() {
+        spec.capabilities.images = true;
+    }
+    if let Some(slots) = server.slots {
+        spec.max_concurrent = spec.max_concurrent.min(slots);
+    }
+    let window = server.windows.get(full).copied()?;
+    if window >= spec.context_window {
+        return None;
+    }
+    spec.fit_into(window);
+    Some(format!(
+        "the server holds {window} tokens and not {}",
+        model.context_window
+    ))
+}
+
+fn notes(spec: &ModelSpec, model: &ModelConfig, missing: Vec<String>) -> Vec<String> {
+    let names: Vec<&str> = spec
+        .credentials
+        .iter()
+        .map(|credential| credential.name.as_str())
+        .collect();
+    let mut notes = vec![match names.as_slice() {
+        [] if spec.model != model.model => format!("the server has {} and not {}", spec.model, model.model),
+        [] => "needs no credential".to_owned(),
+        [one] => format!("credential {one}"),
+        several => format!("credentials {}", several.join(", ")),
+    }];
+    notes.extend(missing);
+    let size = Size::of(spec.dialect, &spec.model);
+    let window = size
+        .context_window
+        .filter(|known| *known < spec.context_window)
+        .map(|known| format!("context_window {} is more than its {known}", spec.context_window));
+    let output = size
+        .max_output
+        .filter(|known| *known < spec.max_output)
+        .map(|known| format!("max_output {} is more than its {known}", spec.max_output));
+    notes.extend(window.into_iter().chain(output));
+    notes
 }
 
 fn script(model: &str) -> Result<Script, String> {
@@ -143,49 +203,6 @@ fn script(model: &str) -> Result<Script, String> {
     Script::parse(model, &text).map_err(|error| error.to_string())
 }
 
-/// All keys that are there; an error that names every fix when the provider needs one and none is.
-fn credentials(provider: &ProviderConfig, env: Lookup<'_>) -> Result<Vec<Credential>, String> {
-    let (mut found, mut missing) = (Vec::new(), Vec::new());
-    for config in &provider.credentials {
-        match secret(config, env) {
-            Ok(secret) if !secret.is_empty() => found.push(Credential {
-                name: config.name.clone(),
-                found_in: config
-                    .env
-                    .clone()
-                    .or_else(|| config.file.clone())
-                    .unwrap_or_default(),
-                secret,
-            }),
-            Ok(_) => missing.push(format!("credential {} is empty", config.name)),
-            Err(reason) => missing.push(reason),
-        }
-    }
-    if found.is_empty() && !missing.is_empty() {
-        Err(missing.join("; "))
-    } else {
-        Ok(found)
-    }
-}
-
-fn secret(config: &CredentialConfig, env: Lookup<'_>) -> Result<Secret, String> {
-    match config.source() {
-        Some(CredentialSource::Env(variable)) => env(variable)
-            .filter(|value| !value.trim().is_empty())
-            .map(|value| Secret::new(&value))
-            .ok_or_else(|| format!("set {variable} in the environment of agentd and start it again")),
-        Some(CredentialSource::File(path)) => read_bounded(path, LONGEST_KEY).map(|text| Secret::new(&text)),
-        Some(CredentialSource::Exec(_)) => Err(format!(
-            "credential {}: exec is not available yet; use env or file",
-            config.name
-        )),
-        None => Err(format!(
-            "credential {} needs exactly one of env, file and exec",
-            config.name
-        )),
-    }
-}
-
 fn read_bounded(path: &str, limit: u64) -> Result<String, String> {
     let mut text = String::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(limit + 1).read_to_string(&mut text));
@@ -193,52 +210,6 @@ fn read_bounded(path: &str, limit: u64) -> Result<String, String> {
         Ok(_) if text.len() as u64 > limit => Err(format!("{path} is longer than {limit} bytes")),
         Ok(_) => Ok(text),
         Err(error) => Err(format!("{path} cannot be read: {error}")),
-    }
-}
-
-/// The order: what is configured, a key in the environment, a local server, the scripted model.
-fn choose_default(settings: &Settings, registry: &mut Registry, local: &[LocalServer]) {
-    let configured = settings.model.default.as_str();
-    if !matches!(configured, "" | "auto") {
-        configured.clone_into(&mut registry.default);
-        "it is model.default of the configuration".clone_into(&mut registry.why);
-        return;
-    }
-    let keyed = |dialect: Dialect| {
-        let found = |spec: &&Arc<ModelSpec>| spec.dialect == dialect && spec.credential().is_some();
-        registry
-            .models
-            .values()
-            .filter_map(|entry| entry.spec.as_ref().ok())
-            .find(found)
-    };
-    if let Some(spec) = keyed(Dialect::Anthropic).or_else(|| keyed(Dialect::OpenaiChat)) {
-        let why = format!("provider {} has a credential", spec.provider);
-        (registry.default, registry.why) = (spec.name.clone(), why);
-        return;
-    }
-    let at = |server: &LocalServer| {
-        let mut specs = registry
-            .models
-            .values()
-            .filter_map(|entry| entry.spec.as_ref().ok());
-        specs.find(|spec| spec.provider == server.provider).cloned()
-    };
-    if let Some(spec) = local.iter().find_map(at) {
-        let why = format!("a model server answers at {}", spec.base_url);
-        (registry.default, registry.why) = (spec.name.clone(), why);
-        return;
-    }
-    let why = "no credential is in the environment and no local model server answers";
-    let scripted = |entry: &&Entry| entry.dialect == Some(Dialect::Scripted) && entry.spec.is_ok();
-    let found = registry
-        .models
-        .values()
-        .find(scripted)
-        .and_then(|entry| entry.spec.as_ref().ok());
-    match found.map(|spec| spec.name.clone()) {
-        Some(name) => (registry.default, registry.why) = (name, why.to_owned()),
-        None => registry.insert_scripted_default("scripted", Script::builtin(), why),
     }
 }
 

@@ -1,10 +1,14 @@
 //! How long a server asks to wait, in all the forms that servers have for it.
 
-use reqwest::header::HeaderMap;
+use crate::rates::Rates;
+use agentd_protocol::Timestamp;
+use reqwest::header::{DATE, HeaderMap, HeaderName};
 use serde_json::Value;
+use std::time::UNIX_EPOCH;
 
 /// Longer wishes are cut to a week, so that arithmetic on them stays safe.
 const LONGEST_MS: f64 = 7.0 * 24.0 * 3_600_000.0;
+const LONGEST: u64 = 7 * 24 * 3_600_000;
 
 /// The wait in milliseconds: from the headers, else from the words of the body.
 pub(crate) fn retry_after_ms(
@@ -13,13 +17,18 @@ pub(crate) fn retry_after_ms(
     body: &Value,
     message: &str,
 ) -> Option<u64> {
+    let limits = || {
+        let behind = || headers_behind(headers, body).as_ref().and_then(from_limits);
+        from_limits(headers).or_else(behind)
+    };
     from_headers(headers)
         .or_else(|| from_details(body))
+        .or_else(|| from_fields(body))
         .or_else(|| from_words(message))
-        .or_else(|| (status == Some(429)).then(|| from_limits(headers)).flatten())
+        .or_else(|| (status == Some(429)).then(limits).flatten())
 }
 
-fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+pub(crate) fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers
         .get(name)
         .and_then(|value| value.to_str().ok())
@@ -34,10 +43,19 @@ fn from_headers(headers: &HeaderMap) -> Option<u64> {
 
 /// A date is read against the server's own clock, which its answer carries, so ours may be wrong.
 fn from_date(headers: &HeaderMap) -> Option<u64> {
-    let until = httpdate::parse_http_date(header(headers, "retry-after")?).ok()?;
-    let now = httpdate::parse_http_date(header(headers, "date")?).ok()?;
-    let wait = until.duration_since(now).unwrap_or_default();
-    whole_ms(wait.as_secs_f64() * 1_000.0)
+    let until = moment(header(headers, "retry-after")?)?;
+    Some(until.since_ms(server_now(headers)?).min(LONGEST))
+}
+
+/// What the server's clock said when it answered.
+pub(crate) fn server_now(headers: &HeaderMap) -> Option<Timestamp> {
+    moment(header(headers, "date")?)
+}
+
+fn moment(text: &str) -> Option<Timestamp> {
+    let time = httpdate::parse_http_date(text).ok()?;
+    let since = time.duration_since(UNIX_EPOCH).ok()?;
+    u64::try_from(since.as_millis()).ok().map(Timestamp)
 }
 
 /// Google's `RetryInfo`.
@@ -48,43 +66,77 @@ fn from_details(body: &Value) -> Option<u64> {
         .find_map(|detail| duration_ms(detail.get("retryDelay").and_then(Value::as_str)?))
 }
 
+/// A number of seconds in a field.
+fn from_fields(body: &Value) -> Option<u64> {
+    let seconds = [
+        "/error/retry_after",
+        "/retry_after",
+        "/error/metadata/retry_after_seconds",
+    ]
+    .iter()
+    .find_map(|field| body.pointer(field)?.as_f64())?;
+    whole_ms(seconds * 1_000.0)
+}
+
+/// What stands before a wait in the words of an error.
+const BEFORE: &[&str] = &[
+    "again in ",
+    "retry in ",
+    "retry after ",
+    "again after ",
+    "wait for ",
+    "please wait ",
+];
+
 fn from_words(message: &str) -> Option<u64> {
     let lower = message.to_lowercase();
-    let rest = ["try again in ", "retry in ", "retry after "]
-        .into_iter()
-        .find_map(|words| lower.split_once(words).map(|(_, rest)| rest.to_owned()))?;
-    let mut words = rest.split_whitespace();
+    BEFORE.iter().find_map(|words| spoken(lower.split_once(words)?.1))
+}
+
+/// "1m2.5s", "20 seconds", "2 hours".
+fn spoken(text: &str) -> Option<u64> {
+    let mut words = text.split_whitespace();
     let first = words.next()?.trim_end_matches(['.', ',', ';', ')']);
     duration_ms(first).or_else(|| {
-        // "20 seconds"
         let unit = words.next().unwrap_or_default();
-        let scale = if unit.starts_with("ms") || unit.starts_with("milli") {
-            1.0
-        } else if unit.starts_with("min") {
-            60_000.0
-        } else {
-            1_000.0
+        let scale = match unit {
+            _ if unit.starts_with("ms") || unit.starts_with("milli") => 1.0,
+            _ if unit.starts_with("min") => 60_000.0,
+            _ if unit.starts_with("hour") => 3_600_000.0,
+            _ if unit.starts_with("day") => 86_400_000.0,
+            _ => 1_000.0,
         };
-        first
-            .parse::<f64>()
-            .ok()
-            .and_then(|count| whole_ms(count * scale))
+        let count = first.parse::<f64>().ok()?;
+        whole_ms(count * scale)
     })
 }
 
 /// The reset of a limit that is used up.
 fn from_limits(headers: &HeaderMap) -> Option<u64> {
-    let reset = |kind: &str| {
-        let empty = header(headers, &format!("x-ratelimit-remaining-{kind}"))? == "0";
-        empty
-            .then(|| duration_ms(header(headers, &format!("x-ratelimit-reset-{kind}"))?))
-            .flatten()
-    };
-    reset("requests").max(reset("tokens"))
+    let rates = Rates::of(headers);
+    [rates.requests, rates.input_tokens, rates.output_tokens]
+        .into_iter()
+        .filter(|gauge| gauge.remaining == Some(0))
+        .filter_map(|gauge| gauge.reset_ms)
+        .max()
+        .map(|wait| wait.min(LONGEST))
+}
+
+/// The limits of the server behind the server: OpenRouter puts headers into the body.
+fn headers_behind(headers: &HeaderMap, body: &Value) -> Option<HeaderMap> {
+    let behind = body.pointer("/error/metadata/headers")?.as_object()?;
+    let mut all = HeaderMap::new();
+    all.extend(headers.get(DATE).map(|date| (DATE, date.clone())));
+    for (name, value) in behind {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok();
+        let value = value.as_str().and_then(|value| value.parse().ok());
+        all.extend(name.zip(value));
+    }
+    Some(all)
 }
 
 /// A duration such as `1s`, `6m0s`, `17ms` or `1h2m3.5s`.
-fn duration_ms(text: &str) -> Option<u64> {
+pub(crate) fn duration_ms(text: &str) -> Option<u64> {
     let mut rest = text.trim();
     let mut total = 0.0;
     if rest.is_empty() {
@@ -193,5 +245,42 @@ mod tests {
             None,
         );
         check(&[], &none, "no wait", None);
+    }
+
+    #[test]
+    fn a_wait_is_understood_in_words_and_fields() {
+        let none = Value::Null;
+        check(
+            &[],
+            &none,
+            "Please wait before trying again in 2 hours.",
+            Some(7_200_000),
+        );
+        check(&[], &none, "Please wait 3 minutes", Some(180_000));
+        check(&[], &none, "Please wait before trying again.", None);
+        check(&[], &json!({"retry_after": 1.5}), "", Some(1_500));
+        check(&[], &json!({"error": {"retry_after": 2}}), "", Some(2_000));
+    }
+
+    #[test]
+    fn the_reset_of_a_limit_that_is_used_up_is_a_wait() {
+        let date = ("date", "Fri, 20 Nov 2026 09:00:00 GMT");
+        check(
+            &[
+                date,
+                ("anthropic-ratelimit-input-tokens-remaining", "0"),
+                ("anthropic-ratelimit-input-tokens-reset", "2026-11-20T09:00:20Z"),
+                ("anthropic-ratelimit-requests-remaining", "7"),
+                ("anthropic-ratelimit-requests-reset", "2026-11-20T09:09:00Z"),
+            ],
+            &Value::Null,
+            "",
+            Some(20_000),
+        );
+        let behind = json!({"error": {"metadata": {"headers": {
+            "X-RateLimit-Limit": "20", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1795165230000",
+        }}}});
+        check(&[date], &behind, "", Some(30_000));
+        check(&[], &behind, "", None);
     }
 }

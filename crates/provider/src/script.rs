@@ -14,7 +14,7 @@
 //! [[turn]]
 //! text = "The file says: {{last_result}}"
 //!
-//! [[conversation]]                    # where the first input contains `when`, these turns are played instead
+//! [[conversation]]                    # where the first input is or contains `when`, these turns are played instead
 //! when = "deploy"
 //! after = "That was all."             # said when the turns are used up
 //! [[conversation.turn]]
@@ -41,12 +41,13 @@ without any model.";
 #[serde(default, deny_unknown_fields)]
 pub struct Script {
     /// The turns of conversations that no other entry matches.
-    #[serde(rename = "turn")]
+    #[serde(rename = "turn", skip_serializing_if = "Vec::is_empty")]
     pub turns: Vec<ScriptedTurn>,
     /// What is said when the turns are used up.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// Conversations with turns of their own.
-    #[serde(rename = "conversation")]
+    #[serde(rename = "conversation", skip_serializing_if = "Vec::is_empty")]
     pub conversations: Vec<ScriptedConversation>,
 }
 
@@ -54,9 +55,10 @@ pub struct Script {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ScriptedConversation {
-    /// Matches when the first input contains this.
+    /// Matches when the first input is this; where no entry is, the first one matches that the input contains.
     pub when: String,
     /// What is said when the turns are used up.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
     /// The turns.
     #[serde(rename = "turn")]
@@ -68,18 +70,28 @@ pub struct ScriptedConversation {
 #[serde(default, deny_unknown_fields)]
 pub struct ScriptedTurn {
     /// Reasoning, before the text.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub thinking: String,
     /// The text; `{{last_result}}` becomes the last tool result, `{{last_input}}` the last input.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
+    /// The text is said as it stands, with whatever is in braces.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub verbatim: bool,
     /// Tool calls, after the text.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ScriptedCall>,
     /// Milliseconds before each piece.
+    #[serde(skip_serializing_if = "is_zero")]
     pub delay_ms: u64,
     /// Tokens; made up from the text when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Why it stopped, unless it is plain from the calls.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
     /// The first attempts fail.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub fail: Option<ScriptedFailure>,
 }
 
@@ -89,8 +101,35 @@ pub struct ScriptedTurn {
 pub struct ScriptedCall {
     /// The tool's name.
     pub name: String,
-    /// The arguments.
+    /// The arguments. What TOML cannot say (null, large numbers) is a table with the one key `$json` and the JSON in it.
+    #[serde(with = "arguments")]
     pub input: Value,
+}
+
+/// Arguments in TOML.
+mod arguments {
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer};
+    use serde_json::Value;
+    use std::collections::BTreeMap;
+
+    const JSON: &str = "$json";
+
+    pub(super) fn serialize<S: Serializer>(input: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+        if toml::Value::try_from(input).is_ok() {
+            input.serialize(serializer)
+        } else {
+            BTreeMap::from([(JSON, input.to_string())]).serialize(serializer)
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+        let input = Value::deserialize(deserializer)?;
+        let object = input.as_object().filter(|object| object.len() == 1);
+        match object.and_then(|object| object.get(JSON)?.as_str()) {
+            Some(json) => serde_json::from_str(json).map_err(serde::de::Error::custom),
+            None => Ok(input),
+        }
+    }
 }
 
 /// A failure before the answer.
@@ -103,7 +142,7 @@ pub struct ScriptedFailure {
     #[serde(default)]
     pub message: String,
     /// The wait it asks for.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// How many attempts fail before one succeeds.
     #[serde(default = "once")]
@@ -112,6 +151,11 @@ pub struct ScriptedFailure {
 
 const fn once() -> u32 {
     1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(ms: &u64) -> bool {
+    *ms == 0
 }
 
 impl Script {
@@ -136,10 +180,7 @@ impl Script {
     #[must_use]
     pub fn next(&self, messages: &[Arc<Message>]) -> ScriptedTurn {
         let opening = messages.first().map(|message| words(message)).unwrap_or_default();
-        let own = self
-            .conversations
-            .iter()
-            .find(|conversation| opening.contains(&conversation.when));
+        let own = self.conversation(&opening);
         let (turns, after) = own.map_or((&self.turns, &self.after), |own| (&own.turns, &own.after));
         let at = messages
             .iter()
@@ -149,6 +190,22 @@ impl Script {
             text: after.clone().unwrap_or_else(|| NO_MODEL.to_owned()),
             ..ScriptedTurn::default()
         })
+    }
+}
+
+impl Script {
+    /// The entry of the conversations that begin so.
+    fn conversation(&self, opening: &str) -> Option<&ScriptedConversation> {
+        if self.conversations.is_empty() {
+            return None;
+        }
+        let among = |opening: &str| {
+            let mut all = self.conversations.iter();
+            all.find(|one| !one.when.is_empty() && one.when == opening)
+                .or_else(|| self.conversations.iter().find(|one| opening.contains(&one.when)))
+        };
+        // What was recorded has its secrets cut out.
+        among(opening).or_else(|| among(&agentd_text::redact(opening)))
     }
 }
 

@@ -58,7 +58,11 @@ fn fail(turn: &ScriptedTurn, attempt: u32) -> Result<(), ModelError> {
 }
 
 fn answer(turn: ScriptedTurn, request: &Request<'_>) -> ModelReply {
-    let text = fill(&turn.text, request.messages);
+    let text = if turn.verbatim {
+        turn.text
+    } else {
+        fill(&turn.text, request.messages)
+    };
     let output = (text.len() + turn.thinking.len()).div_ceil(4) as u64;
     let step = request.messages.len();
     let mut content = Vec::new();

@@ -1,9 +1,11 @@
 //! A model as it is called: everything resolved, nothing to look up.
 
+use crate::capabilities::Capabilities;
 use crate::script::Script;
 use crate::secret::Secret;
-use agentd_protocol::{Price, Usage};
-use agentd_settings::{Dialect, RetryConfig, ToolProtocol};
+use agentd_protocol::{Price, RequestPart, ThinkingLevel, ToolProtocol, Usage};
+use agentd_settings::{CapabilitiesConfig, CompatConfig, Dialect, RetryConfig, ThinkingSwitch};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,6 +51,10 @@ impl From<&RetryConfig> for Deadlines {
 }
 
 /// Where servers of one dialect differ.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact about a server on its own, not a state of one thing"
+)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Compat {
     /// The output limit is called `max_completion_tokens`, as at OpenAI itself; everybody else has `max_tokens`.
@@ -57,17 +63,50 @@ pub struct Compat {
     pub replay_reasoning: bool,
     /// The server caches prompts where it is told to.
     pub prompt_cache: bool,
+    /// The server counts tokens at the end of a stream when `stream_options` asks for it.
+    pub usage_in_stream: bool,
+    /// The server knows the role `developer`.
+    pub developer_role: bool,
+    /// The server takes `tool_choice`.
+    pub tool_choice: bool,
+    /// Tool call ids have exactly nine letters and digits, as Mistral wants them.
+    pub short_tool_ids: bool,
+    /// How the server is told how hard to think, in the chat dialect.
+    pub thinking: ThinkingSwitch,
 }
 
 impl Compat {
-    /// What is known about a server by its dialect and address.
+    /// What is known about a server by its dialect and address, with what the configuration says over it.
     #[must_use]
-    pub fn of(dialect: Dialect, base_url: &str) -> Self {
-        let openai = base_url.contains("//api.openai.com");
-        Self {
+    pub fn of(dialect: Dialect, base_url: &str, config: &CompatConfig) -> Self {
+        let at = |host: &str| base_url.contains(host);
+        let openai = at("//api.openai.com");
+        let known = Self {
             max_completion_tokens: openai,
-            replay_reasoning: !openai,
-            prompt_cache: dialect == Dialect::Anthropic && base_url.contains("anthropic.com"),
+            replay_reasoning: !openai || dialect != Dialect::OpenaiChat,
+            prompt_cache: dialect == Dialect::Anthropic && at("anthropic.com"),
+            usage_in_stream: true,
+            developer_role: false,
+            tool_choice: true,
+            short_tool_ids: at("mistral.ai"),
+            thinking: match dialect {
+                Dialect::OpenaiChat if at("openrouter.ai") => ThinkingSwitch::Reasoning,
+                Dialect::OpenaiChat if at("deepseek.com") || at("z.ai") => ThinkingSwitch::Thinking,
+                Dialect::OpenaiChat if at("dashscope") => ThinkingSwitch::EnableThinking,
+                _ => ThinkingSwitch::ReasoningEffort,
+            },
+        };
+        Self {
+            max_completion_tokens: config
+                .max_completion_tokens
+                .unwrap_or(known.max_completion_tokens),
+            replay_reasoning: config.replay_reasoning.unwrap_or(known.replay_reasoning),
+            prompt_cache: config.prompt_cache.unwrap_or(known.prompt_cache),
+            usage_in_stream: config.usage_in_stream.unwrap_or(known.usage_in_stream),
+            developer_role: config.developer_role.unwrap_or(known.developer_role),
+            tool_choice: config.tool_choice.unwrap_or(known.tool_choice),
+            short_tool_ids: config.short_tool_ids.unwrap_or(known.short_tool_ids),
+            thinking: config.thinking.unwrap_or(known.thinking),
         }
     }
 }
@@ -105,15 +144,56 @@ pub struct ModelSpec {
     pub max_concurrent: u32,
     /// Where the server differs from others of its dialect.
     pub compat: Compat,
+    /// What the model can do.
+    pub capabilities: Capabilities,
+    /// How freely it chooses its words; absent: nothing is said. Already empty where the model refuses it.
+    pub temperature: Option<f64>,
+    /// How hard it is asked to think; absent: nothing is said.
+    pub thinking: Option<ThinkingLevel>,
+    /// Answers are asked for in pieces.
+    pub stream: bool,
+    /// A script file to which its answers are added.
+    pub record: Option<PathBuf>,
     /// The turns, for the scripted dialect.
     pub script: Option<Arc<Script>>,
 }
 
 impl ModelSpec {
-    /// The credential that is used.
+    /// The credential of a name; without a name, or where it is unknown, the first.
     #[must_use]
-    pub fn credential(&self) -> Option<&Credential> {
-        self.credentials.first()
+    pub fn credential(&self, name: Option<&str>) -> Option<&Credential> {
+        let named = name.and_then(|name| self.credentials.iter().find(|credential| credential.name == name));
+        named.or_else(|| self.credentials.first())
+    }
+
+    /// The same model as one session wants it, without what the server was found to refuse.
+    #[must_use]
+    pub fn adjusted(&self, adjust: &Adjust) -> Self {
+        let mut spec = self.clone();
+        spec.thinking = adjust.thinking.or(spec.thinking);
+        // A raw completion has no calls of its own, whatever a session wishes.
+        if spec.dialect != Dialect::LlamaCompletion {
+            spec.tool_protocol = adjust.tool_protocol.unwrap_or(spec.tool_protocol);
+        }
+        adjust.window.into_iter().for_each(|window| spec.fit_into(window));
+        for part in &adjust.without {
+            match part {
+                RequestPart::Temperature => spec.temperature = None,
+                RequestPart::Reasoning => spec.compat.replay_reasoning = false,
+                RequestPart::ThinkingLevel => spec.thinking = None,
+            }
+        }
+        spec
+    }
+
+    /// Takes over a window that is smaller than the configured one. An answer that could fill it would leave no room for
+    /// the question.
+    pub(crate) fn fit_into(&mut self, window: u64) {
+        if window < self.context_window {
+            self.context_window = window;
+            let half = u32::try_from(window / 2).unwrap_or(u32::MAX).max(1);
+            self.max_output = self.max_output.min(half);
+        }
     }
 
     /// What a call cost, when the price is known.
@@ -140,9 +220,51 @@ impl ModelSpec {
             headers: Vec::new(),
             deadlines: Deadlines::default(),
             max_concurrent: 64,
-            compat: Compat::of(Dialect::Scripted, ""),
+            compat: Compat::of(Dialect::Scripted, "", &CompatConfig::default()),
+            capabilities: Capabilities::of(Dialect::Scripted, "", &CapabilitiesConfig::default()),
+            temperature: None,
+            thinking: None,
+            stream: true,
+            record: None,
             script: Some(script),
         }
+    }
+}
+
+/// What one session asks of a model beyond its configuration, and what its server was found to refuse.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Adjust {
+    /// How hard it is asked to think.
+    pub thinking: Option<ThinkingLevel>,
+    /// How it is told about tools.
+    pub tool_protocol: Option<ToolProtocol>,
+    /// What is left out of its requests.
+    pub without: Vec<RequestPart>,
+    /// The window that the server told, in tokens.
+    pub window: Option<u64>,
+}
+
+/// What the encoded messages of a conversation depend on, besides the conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct HistoryKey {
+    name: String,
+    tool_protocol: ToolProtocol,
+    replay_reasoning: bool,
+}
+
+impl HistoryKey {
+    pub(crate) fn of(spec: &ModelSpec) -> Self {
+        Self {
+            name: spec.name.clone(),
+            tool_protocol: spec.tool_protocol,
+            replay_reasoning: spec.compat.replay_reasoning,
+        }
+    }
+
+    pub(crate) fn is_of(&self, spec: &ModelSpec) -> bool {
+        self.name == spec.name
+            && self.tool_protocol == spec.tool_protocol
+            && self.replay_reasoning == spec.compat.replay_reasoning
     }
 }
 

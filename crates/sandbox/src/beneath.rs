@@ -63,6 +63,8 @@ pub struct OpenFile {
     pub bytes: u64,
     /// Its version.
     pub version: Version,
+    /// Who may read, write and execute it: the nine permission bits.
+    pub mode: u32,
 }
 
 impl Beneath {
@@ -112,6 +114,7 @@ impl Beneath {
             real: self.real(&place, path)?,
             bytes: size_of(&stat),
             version: version_of(&stat),
+            mode: stat.st_mode & 0o777,
         })
     }
 

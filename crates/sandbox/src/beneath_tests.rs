@@ -224,3 +224,55 @@ fn a_directory_swapped_for_a_link_in_a_loop_lets_nothing_out() {
     assert_eq!(fs::read_dir(&world.outside).unwrap().count(), 1);
     assert_eq!(fs::read(world.outside.join("secret")).unwrap(), b"secret");
 }
+
+#[test]
+fn only_the_version_that_was_read_is_removed_and_no_link() {
+    let world = world();
+    fs::write(world.root.join("a"), "a").unwrap();
+    let old = version(&world, "a");
+    fs::write(world.root.join("a"), "changed").unwrap();
+    let removed = world.beneath.remove(Path::new("a"), &old);
+    assert!(
+        matches!(removed, Err(SandboxError::Changed { .. })),
+        "{removed:?}"
+    );
+    fs::hard_link(world.outside.join("secret"), world.root.join("hard")).unwrap();
+    let hard = version(&world, "hard");
+    symlink("a", world.root.join("link")).unwrap();
+    for path in ["hard", "link"] {
+        assert!(world.beneath.remove(Path::new(path), &hard).is_err(), "{path}");
+    }
+    symlink(&world.outside, world.root.join("out")).unwrap();
+    let through = world.beneath.remove(Path::new("out/secret"), &hard);
+    assert!(
+        matches!(through, Err(SandboxError::Symlink { .. })),
+        "{through:?}"
+    );
+    world
+        .beneath
+        .remove(Path::new("a"), &version(&world, "a"))
+        .unwrap();
+    let mut left: Vec<_> = fs::read_dir(&world.root)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    left.sort();
+    assert_eq!(left, ["hard", "link", "out"]);
+    assert_eq!(fs::read(world.outside.join("secret")).unwrap(), b"secret");
+}
+
+#[test]
+fn a_file_is_made_with_a_mode_and_only_empty_directories_go() {
+    let world = world();
+    world
+        .beneath
+        .create_with_mode(Path::new("d/run"), b"x", 0o4750)
+        .unwrap();
+    assert_eq!(world.beneath.open_file(Path::new("d/run")).unwrap().mode, 0o750);
+    assert!(world.beneath.remove_directory(Path::new("d")).is_err());
+    let run = version(&world, "d/run");
+    world.beneath.remove(Path::new("d/run"), &run).unwrap();
+    assert!(world.beneath.remove_directory(Path::new("../outside")).is_err());
+    world.beneath.remove_directory(Path::new("d")).unwrap();
+    assert_eq!(fs::read_dir(&world.root).unwrap().count(), 0);
+}

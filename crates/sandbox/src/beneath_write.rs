@@ -24,10 +24,47 @@ impl Beneath {
     /// # Errors
     /// When something is there already, or a link is on the way.
     pub fn create_new(&self, path: &Path, content: &[u8]) -> Result<(), SandboxError> {
+        self.create(path, content, None)
+    }
+
+    /// Creates a file as [`Beneath::create_new`] does, with the permission bits of another one.
+    ///
+    /// # Errors
+    /// As [`Beneath::create_new`].
+    pub fn create_with_mode(&self, path: &Path, content: &[u8], mode: u32) -> Result<(), SandboxError> {
+        self.create(path, content, Some(Mode::from_raw_mode(mode & 0o777)))
+    }
+
+    fn create(&self, path: &Path, content: &[u8], mode: Option<Mode>) -> Result<(), SandboxError> {
         let name = file_name(path)?;
         let directory = self.make_parents(path)?;
-        let temporary = Temporary::write(&directory, content, None, path)?;
+        let temporary = Temporary::write(&directory, content, mode, path)?;
         temporary.rename(name, RenameFlags::NOREPLACE, path)
+    }
+
+    /// Removes a file. Durable when this returns.
+    ///
+    /// # Errors
+    /// [`SandboxError::Changed`] when it is no longer the `expected` version; when it is no regular file, has other
+    /// names (hard links), or a link is on the way.
+    pub fn remove(&self, path: &Path, expected: &Version) -> Result<(), SandboxError> {
+        let name = file_name(path)?;
+        let directory = self.open_directory(parent(path), path)?;
+        let failed = |errno| failure("remove", path, errno);
+        let _one_at_a_time = REPLACING.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::check(&directory, name, path, expected)?;
+        unlinkat(&directory, name, AtFlags::empty()).map_err(failed)?;
+        fsync(&directory).map_err(failed)
+    }
+
+    /// Removes a directory that is empty.
+    ///
+    /// # Errors
+    /// When it is not empty, not a directory, or a link is on the way.
+    pub fn remove_directory(&self, path: &Path) -> Result<(), SandboxError> {
+        let name = file_name(path)?;
+        let directory = self.open_directory(parent(path), path)?;
+        unlinkat(&directory, name, AtFlags::REMOVEDIR).map_err(|errno| failure("remove", path, errno))
     }
 
     /// Replaces a file's content; it keeps its mode. Durable when this returns.

@@ -66,10 +66,25 @@ impl Running {
     /// # Errors
     /// When the warden is lost, or the command cannot be killed.
     pub async fn collect(
+        self,
+        spec: &CollectSpec,
+        report: impl FnMut(Fresh) + Send,
+    ) -> Result<Collected, SandboxError> {
+        self.collect_until(spec, std::future::pending(), report).await
+    }
+
+    /// The same; the command is told to end when `stop` comes.
+    ///
+    /// # Errors
+    /// As for [`Running::collect`].
+    pub async fn collect_until(
         mut self,
         spec: &CollectSpec,
+        stop: impl Future<Output = ()> + Send,
         mut report: impl FnMut(Fresh) + Send,
     ) -> Result<Collected, SandboxError> {
+        let mut stop = std::pin::pin!(stop);
+        let mut stopping = false;
         let mut collector = Collector {
             spec,
             output: Capture::new(spec.limits),
@@ -86,11 +101,16 @@ impl Running {
             tokio::select! {
                 biased;
                 exit = &mut self.exited => break exit.map_err(|_| SandboxError::WardenGone)?,
+                () = &mut stop, if !stopping => {
+                    stopping = true;
+                    self.kill(false);
+                    deadline = deadline.min(Instant::now() + KILL_WITHIN);
+                }
                 () = sleep_until(deadline) => {
-                    if timed_out {
+                    if stopping {
                         return Err(SandboxError::WardenSlow { within_ms: 5_000 });
                     }
-                    timed_out = true;
+                    (timed_out, stopping) = (true, true);
                     self.kill(false);
                     deadline = Instant::now() + KILL_WITHIN;
                 }

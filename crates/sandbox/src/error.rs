@@ -1,19 +1,18 @@
 //! What can go wrong between a tool and the operating system.
 
-use agentd_protocol::SandboxLevel;
 use std::io;
 use std::path::PathBuf;
 
 /// A refusal or a failure. The texts are written to be read by a model, too.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// A kernel sandbox is required that this build does not have.
-    #[error(
-        "sandbox.require = {required:?} is not supported by this version: set sandbox.require = \"none\" (commands then run unsandboxed) or do not run sessions here"
-    )]
+    /// Commands cannot be confined as the settings ask.
+    #[error("no command is run: {message}; {fix}")]
     Unsupported {
-        /// What was asked for.
-        required: SandboxLevel,
+        /// What is missing.
+        message: String,
+        /// What to do.
+        fix: String,
     },
     /// The warden could not be started.
     #[error("cannot start the process warden {exe}: {source}")]
@@ -143,4 +142,14 @@ pub enum SandboxError {
         /// Why it failed.
         source: io::Error,
     },
+}
+
+impl SandboxError {
+    /// The walls around commands cannot be built.
+    pub(crate) fn no_walls(message: impl Into<String>) -> Self {
+        Self::Unsupported {
+            message: message.into(),
+            fix: "`agentctl doctor` says what this machine can do".to_owned(),
+        }
+    }
 }

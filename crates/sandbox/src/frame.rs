@@ -1,5 +1,6 @@
 //! What the daemon and a warden say to each other: a length, then JSON. Descriptors travel with the length.
 
+use crate::confinement::Confinement;
 use crate::error::SandboxError;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::path::PathBuf;
@@ -11,7 +12,9 @@ pub(crate) const MAX_FRAME: usize = 1 << 20;
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// Start a command; two descriptors (its stdout and stderr) come with it.
+    /// Build the walls; the first word, before any command.
+    Confine { walls: Confinement, workdir: PathBuf },
+    /// Start a command; two or three descriptors (its stdout, its stderr, and its stdin if it has one) come with it.
     Run {
         id: u64,
         argv: Vec<String>,
@@ -26,6 +29,10 @@ pub(crate) enum Request {
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
+    /// The walls stand; the version of Landlock in use.
+    Confined { landlock_abi: u32 },
+    /// The walls cannot be built.
+    NotConfined { message: String },
     /// It runs.
     Started { id: u64, pid: u32 },
     /// It could not be started.

@@ -1,11 +1,17 @@
 //! The task that keeps a warden process: starts it, waits for its end, and cleans up behind it.
 
+use crate::bubble;
+use crate::confinement::Confinement;
 use crate::error::SandboxError;
+use crate::forker;
+use crate::ground::keep_apart;
 use crate::processes::{kill_marked, signal};
 use crate::slot::WardenSpec;
+use agentd_protocol::SandboxLevel;
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
 use std::hash::{BuildHasher as _, RandomState};
+use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::process::{Child, Command};
@@ -18,24 +24,12 @@ const END_WITHIN: Duration = Duration::from_secs(15);
 const MARKER: &str = "AGENTD_UNDER";
 
 /// Starts the process; the receiver turns true when it and all below it are gone.
-#[expect(clippy::disallowed_methods, reason = "this is where wardens are started")]
 pub(crate) async fn start(
     spec: &WardenSpec,
+    walls: Option<&Confinement>,
     socket: OwnedFd,
     closed: watch::Receiver<bool>,
 ) -> Result<watch::Receiver<bool>, SandboxError> {
-    let marker = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
-    let mut command = Command::new(&spec.exe);
-    command
-        .arg0("agentd-warden")
-        .arg(crate::resident::WARDEN_ARG)
-        .env_clear()
-        .envs(spec.environment.iter())
-        .env(MARKER, &marker)
-        .current_dir(&spec.workdir)
-        .stdin(socket)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
     // A missing directory and a missing program give the same error number; say which it is.
     if !tokio::fs::metadata(&spec.workdir)
         .await
@@ -47,18 +41,89 @@ pub(crate) async fn start(
             source,
         });
     }
-    let child = command.spawn().map_err(|source| SandboxError::WardenStart {
-        exe: spec.exe.clone(),
-        source,
-    })?;
-    // The command holds the warden's end of the socket; as long as that is open here, its end would not be seen.
-    drop(command);
+    let marker = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
+    let mut environment = spec.environment.clone().with(MARKER, &marker);
+    if let Some(walls) = walls {
+        make_private(&walls.temp).map_err(|source| SandboxError::Io {
+            action: "make",
+            path: walls.temp.display().to_string(),
+            source,
+        })?;
+        keep_apart(&spec.workdir, &walls.temp, "the daemon's directory")?;
+        environment = environment.with("TMPDIR", walls.temp_inside().to_string_lossy());
+    }
+    let mut command = match walls {
+        Some(walls) if walls.level == SandboxLevel::Isolated => isolated(spec, walls, &environment)?,
+        Some(_) | None => plain(spec, &environment),
+    };
+    command.current_dir(&spec.workdir).stdin(socket);
+    let child = forker::spawn(command)
+        .await
+        .map_err(|source| SandboxError::WardenStart {
+            exe: spec.exe.clone(),
+            source,
+        })?;
     let (gone_tx, gone) = watch::channel(false);
     tokio::spawn(async move {
         keep(child, closed, format!("{MARKER}={marker}")).await;
         gone_tx.send_replace(true);
     });
     Ok(gone)
+}
+
+fn make_private(dir: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)?;
+    if std::fs::symlink_metadata(dir)?.is_dir() {
+        return Ok(());
+    }
+    Err(std::io::Error::other("it is a link"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is where wardens are started")]
+fn plain(spec: &WardenSpec, environment: &crate::environment::Environment) -> Command {
+    let mut command = Command::new(&spec.exe);
+    command
+        .arg0("agentd-warden")
+        .arg(crate::resident::WARDEN_ARG)
+        .env_clear()
+        .envs(environment.iter())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+/// The same inside bubblewrap, whose own environment is empty: commands can read it.
+#[expect(clippy::disallowed_methods, reason = "this is where wardens are started")]
+fn isolated(
+    spec: &WardenSpec,
+    walls: &Confinement,
+    environment: &crate::environment::Environment,
+) -> Result<Command, SandboxError> {
+    let start = |source| SandboxError::WardenStart {
+        exe: spec.exe.clone(),
+        source,
+    };
+    let bwrap = bubble::find(&spec.environment)
+        .ok_or_else(|| SandboxError::no_walls("bubblewrap (`bwrap`) is not on the PATH of commands"))?;
+    keep_apart(&spec.workdir, &bwrap, "the program")?;
+    // Inside, this process and its /proc are not there.
+    let exe = std::fs::read_link(&spec.exe).unwrap_or_else(|_| spec.exe.clone());
+    if !exe.is_file() {
+        let why = format!("{} was replaced while it ran: start agentd again", exe.display());
+        return Err(SandboxError::no_walls(why));
+    }
+    let plan = bubble::arguments(&exe, &spec.workdir, walls, environment).map_err(start)?;
+    let mut command = Command::new(bwrap);
+    command
+        .env_clear()
+        .args(["--args", "1", "--", bubble::PROGRAM, crate::resident::WARDEN_ARG])
+        .stdout(plan)
+        .stderr(Stdio::null());
+    Ok(command)
 }
 
 async fn keep(mut child: Child, mut closed: watch::Receiver<bool>, marker: String) {

@@ -41,14 +41,17 @@ pub(crate) fn command(
     use std::os::unix::process::CommandExt as _;
     let invalid = |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidInput, what.to_owned());
     let (program, args) = argv.split_first().ok_or_else(|| invalid("no program named"))?;
-    let [stdout, stderr] =
-        <[OwnedFd; 2]>::try_from(descriptors).map_err(|_| invalid("two descriptors expected"))?;
+    let mut descriptors = descriptors.into_iter();
+    let (Some(stdout), Some(stderr)) = (descriptors.next(), descriptors.next()) else {
+        return Err(invalid("two or three descriptors expected"));
+    };
+    let stdin = descriptors.next().map_or_else(Stdio::null, Stdio::from);
     let mut command = Command::new(program);
     command
         .args(args)
         .envs(env)
         .current_dir(cwd)
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .stdout(stdout)
         .stderr(stderr)
         .process_group(0);

@@ -4,38 +4,55 @@
 //! Invariants: I5 (a warden is the parent or the subreaper of all that it starts, and kills every descendant when its
 //! socket to the daemon closes, also after kill -9 of the daemon), I8 (commands see an allow-list of the environment and
 //! no descriptors but 0, 1 and 2), I6 (output is always drained and never held whole in memory), I7 (what cannot be
-//! looked at is refused: an unknown peer counts as a descendant of a tool, an unknown sandbox level is an error).
+//! looked at is refused: an unknown peer counts as a descendant of a tool, a level of the sandbox that does not work here is an
+//! error and never replaced by a lower one, and a warden that cannot build its walls runs nothing).
 //!
 //! Flow: `WardenSlot::get` -> `Warden::run` -> (socket, descriptors) -> `warden_main` -> `Running::collect`.
 
+mod attempt;
 mod beneath;
 mod beneath_path;
 mod beneath_write;
+mod bubble;
 mod capture;
 mod collect;
+mod confinement;
 mod environment;
 mod error;
 mod family;
+mod forker;
 mod frame;
+mod ground;
 mod keeper;
+mod landlocked;
 mod launch;
 mod level;
+mod piped;
+mod privileges;
+mod probe;
 mod processes;
 mod resident;
 mod running;
+mod sandboxing;
 mod slot;
+mod spawner;
 mod spill;
+mod syscalls;
 mod warden;
 
 pub use beneath::{Beneath, Entry, EntryKind, OpenFile, Version};
 pub use capture::{Capture, CaptureLimits, Fresh};
 pub use collect::{CollectSpec, Collected};
+pub use confinement::{Confinement, readable};
 pub use environment::Environment;
 pub use error::SandboxError;
-pub use level::{check, conceal};
+pub use level::{Finding, Findings, Refusal, Wanted, choose, conceal};
+pub use piped::Piped;
+pub use probe::{ProbeSpec, note_choice, noted_choice, probe, recorded};
 pub use processes::descends_from;
 pub use resident::{WARDEN_ARG, warden_main};
-pub use running::{Exit, Running};
+pub use running::{Exit, Heard, Running};
+pub use sandboxing::Sandboxing;
 pub use slot::{WardenSlot, WardenSpec};
 pub use spill::SpillFile;
 pub use warden::{CommandSpec, Warden};

@@ -1,10 +1,13 @@
-//! The warden's side: one thread, no runtime, parent or subreaper of all that it starts.
+//! The warden's side: one thread (and where there are walls one behind them), no runtime, parent or subreaper of all that it starts.
 
+use crate::attempt;
+use crate::confinement::Confinement;
 use crate::error::SandboxError;
 use crate::family::Family;
 use crate::frame::{self, Report, Request};
 use crate::launch;
 use crate::processes::{self, signal, table, with_descendants};
+use crate::spawner::{Job, Spawner};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
@@ -15,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{IoSliceMut, Read as _, Write as _};
 use std::mem::MaybeUninit;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -32,6 +36,9 @@ const END_WITHIN: Duration = Duration::from_secs(10);
 /// is started. Standard input is the socket to the daemon. Returns when the socket is closed and no descendant is left.
 #[must_use]
 pub fn warden_main() -> ExitCode {
+    if let Some(code) = attempt::asked() {
+        return code;
+    }
     match Resident::start() {
         Ok(resident) => {
             resident.serve();
@@ -55,6 +62,8 @@ struct Resident {
     /// Running commands by the pid of their leader.
     leaders: BTreeMap<i32, u64>,
     ending: Vec<Ending>,
+    /// Where there are walls, the thread behind them starts the commands.
+    spawner: Option<Spawner>,
 }
 
 impl Resident {
@@ -74,6 +83,7 @@ impl Resident {
             running: BTreeMap::new(),
             leaders: BTreeMap::new(),
             ending: Vec::new(),
+            spawner: None,
         })
     }
 
@@ -138,7 +148,7 @@ impl Resident {
     fn receive(&mut self) -> Result<(Request, Vec<OwnedFd>), SandboxError> {
         let lost = |error: std::io::Error| SandboxError::Message(error.to_string());
         let mut header = [0_u8; 4];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let received = recvmsg(
             &self.socket,
@@ -166,9 +176,19 @@ impl Resident {
 
     fn obey(&mut self, request: Request, descriptors: Vec<OwnedFd>) -> Result<(), SandboxError> {
         match request {
+            Request::Confine { walls, workdir } => self.confine(walls, workdir),
             Request::Run { id, argv, cwd, env } => {
                 self.forget_signals();
-                let spawned = launch::command(&argv, &cwd, env, descriptors);
+                let job = Job {
+                    argv,
+                    cwd,
+                    env,
+                    descriptors,
+                };
+                let spawned = match &self.spawner {
+                    Some(spawner) => spawner.launch(job),
+                    None => job.start(),
+                };
                 let report = match spawned {
                     Ok(pid) => self.started(id, pid),
                     Err(error) => Report::Refused {
@@ -184,6 +204,22 @@ impl Resident {
             Request::Kill { id, now } => {
                 self.kill(id, now);
                 Ok(())
+            }
+        }
+    }
+
+    /// A warden that cannot build its walls ends, so that it never runs a command without them (I7).
+    fn confine(&mut self, walls: Confinement, workdir: PathBuf) -> Result<(), SandboxError> {
+        match Spawner::start(walls, workdir) {
+            Ok((spawner, landlock_abi)) => {
+                self.spawner = Some(spawner);
+                self.say(&Report::Confined { landlock_abi })
+            }
+            Err(message) => {
+                self.say(&Report::NotConfined {
+                    message: message.clone(),
+                })?;
+                Err(SandboxError::no_walls(message))
             }
         }
     }

@@ -3,6 +3,7 @@
 use crate::error::SandboxError;
 use crate::frame::{self, Request};
 use crate::warden::Outgoing;
+use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
 
@@ -15,6 +16,15 @@ pub struct Exit {
     pub signal: Option<i32>,
 }
 
+/// What [`Running::hear`] heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Heard {
+    /// So many bytes of output; 0 when there will be no more.
+    Output(usize),
+    /// The command ended. Output may be left.
+    Exited(Exit),
+}
+
 /// A running command. Dropped before its end, it is killed with everything below it: TERM, 500 ms later KILL.
 #[derive(Debug)]
 pub struct Running {
@@ -22,6 +32,8 @@ pub struct Running {
     pid: u32,
     pub(crate) output: pipe::Receiver,
     pub(crate) exited: oneshot::Receiver<Exit>,
+    /// Its output has ended.
+    silent: bool,
     /// The place in the queue for the kill, taken at the start so that the kill cannot fail for lack of room.
     kill: Option<mpsc::OwnedPermit<Outgoing>>,
 }
@@ -38,6 +50,7 @@ impl Running {
             pid: 0,
             output,
             exited,
+            silent: false,
             kill: Some(kill),
         }
     }
@@ -60,6 +73,28 @@ impl Running {
         {
             place.send(Outgoing::plain(bytes));
         }
+    }
+
+    /// Waits for output, which is put into `buffer`, or for the command's end. Safe to be cancelled. To be called until
+    /// it says that the command ended, and not after that.
+    ///
+    /// # Errors
+    /// [`SandboxError::WardenGone`] when the warden ended first.
+    pub async fn hear(&mut self, buffer: &mut [u8]) -> Result<Heard, SandboxError> {
+        if !self.silent {
+            tokio::select! {
+                read = self.output.read(buffer) => {
+                    let count = read.unwrap_or_default();
+                    self.silent = count == 0;
+                    return Ok(Heard::Output(count));
+                }
+                exit = &mut self.exited => {
+                    self.forget();
+                    return exit.map(Heard::Exited).map_err(|_| SandboxError::WardenGone);
+                }
+            }
+        }
+        self.exit().await.map(Heard::Exited)
     }
 
     /// There is nothing to kill any more.

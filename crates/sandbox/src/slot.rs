@@ -1,7 +1,10 @@
 //! A session's place for its warden.
 
+use crate::confinement::Confinement;
 use crate::environment::Environment;
 use crate::error::SandboxError;
+use crate::ground::identity;
+use crate::level::Refusal;
 use crate::warden::Warden;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,7 +29,20 @@ pub struct WardenSlot(Arc<Slot>);
 #[derive(Debug)]
 struct Slot {
     spec: WardenSpec,
+    walls: Walls,
+    /// The directory that the session began in. A command of another session may have put a link in its place.
+    ground: Option<(u64, u64)>,
     place: Mutex<Place>,
+}
+
+/// What is around the commands of a slot.
+#[derive(Debug)]
+enum Walls {
+    /// Nothing but an environment by allow-list.
+    None,
+    Confinement(Confinement),
+    /// They are missing: no command runs.
+    Missing(Refusal),
 }
 
 #[derive(Debug)]
@@ -41,8 +57,27 @@ impl WardenSlot {
     /// An empty slot; starts nothing.
     #[must_use]
     pub fn new(spec: WardenSpec) -> Self {
+        Self::with(spec, Walls::None)
+    }
+
+    /// An empty slot whose commands stay behind walls.
+    #[must_use]
+    pub fn confined(spec: WardenSpec, walls: Confinement) -> Self {
+        Self::with(spec, Walls::Confinement(walls))
+    }
+
+    /// A slot that runs nothing and says why (I7).
+    #[must_use]
+    pub fn refusing(spec: WardenSpec, why: Refusal) -> Self {
+        Self::with(spec, Walls::Missing(why))
+    }
+
+    fn with(spec: WardenSpec, walls: Walls) -> Self {
+        let ground = identity(&spec.workdir);
         Self(Arc::new(Slot {
             spec,
+            walls,
+            ground,
             place: Mutex::new(Place::Empty),
         }))
     }
@@ -58,7 +93,19 @@ impl WardenSlot {
             Place::Filled(warden) if warden.is_alive() => return Ok(Arc::clone(warden)),
             Place::Filled(_) | Place::Empty => {}
         }
-        let warden = Arc::new(Warden::spawn(&self.0.spec).await?);
+        let warden = match &self.0.walls {
+            Walls::None => Warden::spawn(&self.0.spec).await?,
+            Walls::Confinement(walls) if identity(&self.0.spec.workdir) == self.0.ground => {
+                Warden::spawn_confined(&self.0.spec, walls).await?.0
+            }
+            Walls::Confinement(_) => {
+                let dir = self.0.spec.workdir.display();
+                let why = format!("the working directory {dir} was replaced since the session began");
+                return Err(SandboxError::no_walls(why));
+            }
+            Walls::Missing(why) => return Err(why.clone().into()),
+        };
+        let warden = Arc::new(warden);
         *place = Place::Filled(Arc::clone(&warden));
         Ok(warden)
     }
@@ -81,9 +128,14 @@ impl WardenSlot {
     /// Whether it is gone.
     pub async fn close(&self, within: Duration) -> bool {
         let old = std::mem::replace(&mut *self.0.place.lock().await, Place::Closed);
-        match old {
+        let gone = match old {
             Place::Filled(warden) => warden.close(within).await,
             Place::Empty | Place::Closed => true,
+        };
+        if let Walls::Confinement(walls) = &self.0.walls {
+            // What is left of it goes with the next start of the daemon.
+            let _ = tokio::fs::remove_dir_all(&walls.temp).await;
         }
+        gone
     }
 }

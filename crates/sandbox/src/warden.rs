@@ -1,13 +1,14 @@
 //! The daemon's side of a warden.
 
+use crate::confinement::Confinement;
 use crate::error::SandboxError;
 use crate::frame::{self, Report, Request};
 use crate::keeper;
+use crate::piped::output_pipe;
 use crate::running::{Exit, Running};
 use crate::slot::WardenSpec;
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::pipe::{PipeFlags, pipe_with};
 use std::collections::HashMap;
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
@@ -69,6 +70,8 @@ pub(crate) struct Commands {
     /// `None` when the warden is gone.
     waiting: Mutex<Option<HashMap<u64, Waiting>>>,
     last_end: Mutex<Instant>,
+    /// What waits for the walls.
+    walls: Mutex<Option<oneshot::Sender<Result<u32, String>>>>,
 }
 
 /// A resident warden process. Dropping it ends everything that runs under it (I5).
@@ -87,6 +90,41 @@ impl Warden {
     /// # Errors
     /// When the process cannot be started.
     pub async fn spawn(spec: &WardenSpec) -> Result<Self, SandboxError> {
+        let (walls, _) = oneshot::channel();
+        Self::process(spec, None, walls).await
+    }
+
+    /// Starts a warden whose commands stay behind walls. Also the version of Landlock in use.
+    ///
+    /// # Errors
+    /// When the process cannot be started or the walls cannot be built; nothing has run then.
+    pub async fn spawn_confined(spec: &WardenSpec, walls: &Confinement) -> Result<(Self, u32), SandboxError> {
+        let (stand, standing) = oneshot::channel();
+        let warden = Self::process(spec, Some(walls), stand).await?;
+        let request = Request::Confine {
+            walls: walls.clone(),
+            workdir: spec.workdir.clone(),
+        };
+        let message = Outgoing::plain(frame::encode(&request)?);
+        let gone = |_| SandboxError::WardenGone;
+        warden
+            .outgoing
+            .send(message)
+            .await
+            .map_err(|_| SandboxError::WardenGone)?;
+        let abi = timeout(START_WITHIN, standing)
+            .await
+            .map_err(|_| SandboxError::WardenSlow { within_ms: 10_000 })?
+            .map_err(gone)?
+            .map_err(SandboxError::no_walls)?;
+        Ok((warden, abi))
+    }
+
+    async fn process(
+        spec: &WardenSpec,
+        walls: Option<&Confinement>,
+        standing: oneshot::Sender<Result<u32, String>>,
+    ) -> Result<Self, SandboxError> {
         let failed = |source| SandboxError::WardenStart {
             exe: spec.exe.clone(),
             source,
@@ -97,10 +135,11 @@ impl Warden {
         let commands = Arc::new(Commands {
             waiting: Mutex::new(Some(HashMap::new())),
             last_end: Mutex::new(Instant::now()),
+            walls: Mutex::new(Some(standing)),
         });
         let (closing, closed) = watch::channel(false);
         let (outgoing, queue) = mpsc::channel(QUEUE);
-        let gone = keeper::start(spec, theirs.into(), closed.clone()).await?;
+        let gone = keeper::start(spec, walls, theirs.into(), closed.clone()).await?;
         tokio::spawn(write_requests(Arc::clone(&stream), queue, closed));
         tokio::spawn(read_reports(stream, Arc::clone(&commands)));
         Ok(Self {
@@ -117,6 +156,17 @@ impl Warden {
     /// # Errors
     /// When it cannot be started, or the warden is gone or stuck.
     pub async fn run(&self, command: CommandSpec) -> Result<Running, SandboxError> {
+        let (output, stdout, stderr) = output_pipe()?;
+        self.start(command, output, vec![stdout, stderr]).await
+    }
+
+    /// Starts a command with the descriptors that it gets (stdout, stderr, stdin); `output` is what is heard of it.
+    pub(crate) async fn start(
+        &self,
+        command: CommandSpec,
+        output: pipe::Receiver,
+        descriptors: Vec<OwnedFd>,
+    ) -> Result<Running, SandboxError> {
         let slow = |_| SandboxError::WardenSlow { within_ms: 10_000 };
         let program = command.argv.first().cloned().unwrap_or_default();
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -132,7 +182,6 @@ impl Warden {
             .await
             .map_err(slow)?
             .map_err(gone)?;
-        let (output, stdout, stderr) = output_pipe()?;
         let (started_tx, started) = oneshot::channel();
         let (exited_tx, exited) = oneshot::channel();
         self.commands.expect(
@@ -144,10 +193,7 @@ impl Warden {
         )?;
         // From here on a dropped future kills the command: the request is sent before the kill, or not at all.
         let mut running = Running::new(id, output, exited, kill);
-        let message = Outgoing {
-            bytes,
-            descriptors: vec![stdout, stderr],
-        };
+        let message = Outgoing { bytes, descriptors };
         timeout(START_WITHIN, self.outgoing.send(message))
             .await
             .map_err(slow)?
@@ -221,10 +267,19 @@ impl Commands {
         Ok(())
     }
 
+    fn stand(&self, walls: Result<u32, String>) {
+        let waiting = self.walls.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(waiting) = waiting {
+            let _ = waiting.send(walls);
+        }
+    }
+
     fn learn(&self, report: Report) {
         let mut guard = self.lock();
         let Some(waiting) = guard.as_mut() else { return };
         match report {
+            Report::Confined { landlock_abi } => self.stand(Ok(landlock_abi)),
+            Report::NotConfined { message } => self.stand(Err(message)),
             Report::Started { id, pid } => {
                 if let Some(started) = waiting.get_mut(&id).and_then(|waiting| waiting.started.take()) {
                     let _ = started.send(Ok(pid));
@@ -250,21 +305,6 @@ fn with_pwd(mut env: Vec<(String, String)>, cwd: &std::path::Path) -> Vec<(Strin
         env.push(("PWD".to_owned(), cwd.to_owned()));
     }
     env
-}
-
-fn output_pipe() -> Result<(pipe::Receiver, OwnedFd, OwnedFd), SandboxError> {
-    let failed = |source: io::Error| SandboxError::Io {
-        action: "open",
-        path: "a pipe".to_owned(),
-        source,
-    };
-    let (read, write) = pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()))?;
-    let second = write.try_clone().map_err(failed)?;
-    Ok((
-        pipe::Receiver::from_owned_fd(read).map_err(failed)?,
-        write,
-        second,
-    ))
 }
 
 /// Hands requests over in order. Ends when the warden is to close, which the warden sees as the end of its socket.
@@ -294,7 +334,7 @@ async fn send(stream: &UnixStream, message: &Outgoing) -> io::Result<()> {
         sent += stream
             .async_io(Interest::WRITABLE, || {
                 let fds: Vec<_> = message.descriptors.iter().map(|fd| fd.as_fd()).collect();
-                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
                 let mut control = SendAncillaryBuffer::new(&mut space);
                 // The descriptors go with the first bytes, which are the length.
                 if sent == 0 && !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&fds)) {
@@ -318,6 +358,13 @@ async fn read_reports(stream: Arc<UnixStream>, commands: Arc<Commands>) {
         commands.learn(report);
     }
     *commands.lock() = None;
+    drop(
+        commands
+            .walls
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take(),
+    );
 }
 
 async fn read_report(stream: &UnixStream) -> Result<Report, SandboxError> {

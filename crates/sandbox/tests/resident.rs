@@ -13,7 +13,7 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod cases {
     use agentd_sandbox::{
-        CaptureLimits, CollectSpec, Collected, CommandSpec, Environment, Exit, SandboxError, Warden,
+        CaptureLimits, CollectSpec, Collected, CommandSpec, Environment, Exit, Heard, SandboxError, Warden,
         WardenSlot, WardenSpec,
     };
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -48,6 +48,7 @@ mod cases {
             a_slot_starts_its_warden_again_and_not_after_its_end,
             an_idle_warden_is_let_go_and_a_busy_one_is_not,
             many_commands_run_side_by_side,
+            a_command_that_is_talked_with_has_three_pipes,
         ];
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -482,5 +483,37 @@ mod cases {
         all.sort_unstable();
         let expected: Vec<_> = (0..20).map(|number| (number, format!("{number}\n"))).collect();
         assert_eq!(all, expected);
+    }
+
+    async fn a_command_that_is_talked_with_has_three_pipes() {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        let warden = warden().await;
+        let script = "read line; echo \"heard $line\"; cat; echo done >&2; exit 3";
+        let mut piped = warden.run_piped(bash(script)).await.unwrap();
+        piped.stdin.write_all(b"one\ntwo\n").await.unwrap();
+        drop(piped.stdin);
+        let mut said = String::new();
+        piped.stdout.read_to_string(&mut said).await.unwrap();
+        let (mut errors, mut buffer) = (Vec::new(), [0; 64]);
+        let exit = loop {
+            match piped.running.hear(&mut buffer).await.unwrap() {
+                Heard::Output(count) => errors.extend_from_slice(&buffer[..count]),
+                Heard::Exited(exit) => break exit,
+            }
+        };
+        assert_eq!(said, "heard one\ntwo\n");
+        assert_eq!(
+            exit,
+            Exit {
+                code: Some(3),
+                signal: None
+            }
+        );
+        // The end may be heard before the last words; what was heard is right.
+        assert!("done\n".starts_with(&text_of(&errors)), "{errors:?}");
+    }
+
+    fn text_of(bytes: &[u8]) -> String {
+        String::from_utf8_lossy(bytes).into_owned()
     }
 }

@@ -89,7 +89,13 @@ impl Shell {
                 attempt,
                 event,
             } => self.tool_news(tool_call, attempt, event).await,
+            SessionMsg::Job(news) => self.job_news(news).await,
             SessionMsg::Down { work, why } => self.down(work, why).await,
+            SessionMsg::Hooked {
+                tool_call,
+                attempt,
+                ran,
+            } => self.hooked(tool_call, attempt, *ran).await,
             SessionMsg::Judged { tool_call, judgement } => self.judged(tool_call, judgement).await,
             SessionMsg::Detailed { tool_call, detail } => self.detailed(tool_call, detail).await,
             SessionMsg::Deciders { approval, count } => {

@@ -96,6 +96,7 @@ impl Shell {
         self.model = None;
         self.tools.clear();
         self.planned.clear();
+        self.told.clear();
         self.follow.clear();
         self.timers.clear_all();
         self.overdue = None;

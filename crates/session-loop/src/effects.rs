@@ -5,12 +5,28 @@ use crate::shell::Shell;
 use crate::work::{ModelRun, Task, ToolRun};
 use crate::workers::{ModelJob, ToolJob};
 use agentd_actor_kit::{Done, FeedMsg, GateMsg, SessionMsg, Work};
-use agentd_protocol::{ApprovalId, CallId, FailureClass, Principal, ToolCallId, ToolOutcome, ToolStatus};
-use agentd_provider::Dialect;
-use agentd_turn::{Effect, Input, ModelFailure};
+use agentd_protocol::{
+    ApprovalId, CallId, FailureClass, Principal, RequestPart, ThinkingLevel, ToolCallId, ToolOutcome,
+    ToolProtocol, ToolStatus,
+};
+use agentd_provider::{Adjust, Dialect};
+use agentd_turn::{Effect, Input, ModelFailure, Shrink, Shrunk};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// What an attempt is started with.
+struct StartModel {
+    call: CallId,
+    attempt: u32,
+    model: String,
+    tools_off: bool,
+    credential: Option<String>,
+    thinking: Option<ThinkingLevel>,
+    without: Vec<RequestPart>,
+    window: Option<u64>,
+    insists: bool,
+}
 
 impl Shell {
     /// Carries one effect out. Nothing here waits for the world: kids do the long work.
@@ -21,9 +37,31 @@ impl Shell {
                 attempt,
                 model,
                 tools_off,
+                credential,
+                thinking,
+                without,
+                window,
+                insists,
             } => {
-                self.start_model(call, attempt, &model, tools_off).await;
+                self.start_model(StartModel {
+                    call,
+                    attempt,
+                    model,
+                    tools_off,
+                    credential,
+                    thinking,
+                    without,
+                    window,
+                    insists,
+                })
+                .await;
             }
+            Effect::Shrink {
+                call,
+                attempt,
+                how,
+                target_tokens,
+            } => self.shrink((call, attempt), how, target_tokens),
             Effect::KillModel { call, attempt } => self.kill_model(call, attempt),
             Effect::Judge {
                 tool_call,
@@ -38,6 +76,7 @@ impl Shell {
                 ..
             } => self.run_tool(tool_call, &name, &input).await,
             Effect::KillTool { tool_call } => self.kill_tool(tool_call),
+            Effect::KillJobs => self.jobs.kill_all(),
             Effect::SetTimer {
                 key,
                 generation,
@@ -61,23 +100,18 @@ impl Shell {
         }
     }
 
-    async fn start_model(&mut self, call: CallId, attempt: u32, model: &str, tools_off: bool) {
-        let started = self.spawn_model(call, attempt, model, tools_off).await;
-        match started {
+    async fn start_model(&mut self, start: StartModel) {
+        let (call, attempt) = (start.call, start.attempt);
+        match self.spawn_model(start).await {
             Ok(()) => {
                 self.model = Some(ModelRun {
                     call,
                     attempt,
-                    waits: false,
+                    waits: None,
                 });
             }
             Err((class, message)) => {
-                let failure = ModelFailure {
-                    class,
-                    message,
-                    status: None,
-                    retry_after_ms: None,
-                };
+                let failure = ModelFailure::new(class, message);
                 self.follow.push_back(Task::of(Input::ModelFailed {
                     call,
                     attempt,
@@ -88,44 +122,50 @@ impl Shell {
         self.live.touch();
     }
 
-    async fn spawn_model(
-        &mut self,
-        call: CallId,
-        attempt: u32,
-        model: &str,
-        tools_off: bool,
-    ) -> Result<(), (FailureClass, String)> {
+    async fn spawn_model(&mut self, start: StartModel) -> Result<(), (FailureClass, String)> {
         let services = Arc::clone(&self.services);
         let (spec, client) = services
             .models
-            .get(model)
+            .get(&start.model)
             .map_err(|error| (FailureClass::InvalidRequest, error.message))?;
-        let offered = self
-            .agent
-            .durable()
-            .settings
-            .as_ref()
-            .map_or(&[][..], |settings| &settings.tools);
+        let created = self.agent.durable().settings.as_ref();
+        let offered = created.map_or(&[][..], |settings| &settings.tools);
+        let adjust = Adjust {
+            thinking: start.thinking,
+            tool_protocol: created.and_then(|created| created.limits.tool_protocol),
+            without: start.without,
+            window: start.window,
+        };
+        let spec = self.requests.adjusted(spec, adjust);
         let body = self
             .requests
-            .body(&services, offered, &spec, &self.transcript, tools_off);
-        let messages = match spec.dialect {
-            Dialect::Scripted => self.transcript.messages().to_vec(),
-            Dialect::Anthropic
-            | Dialect::OpenaiChat
-            | Dialect::OpenaiResponses
-            | Dialect::Gemini
-            | Dialect::LlamaCompletion
-            | Dialect::Ollama => Vec::new(),
+            .body(&services, offered, &spec, &self.transcript, start.tools_off);
+        // Others need only what is encoded.
+        let wants_messages = spec.dialect == Dialect::Scripted || spec.record.is_some();
+        let messages = if wants_messages {
+            self.transcript.messages().to_vec()
+        } else {
+            Vec::new()
         };
-        let to = self.me.clone();
+        let tools = match spec.tool_protocol {
+            ToolProtocol::Native => Vec::new(),
+            ToolProtocol::JsonText => offered.to_vec(),
+        };
+        let (call, attempt) = (start.call, start.attempt);
         let job = ModelJob {
-            to,
-            session: self.session,
+            to: self.me.clone(),
             call,
             attempt,
+            ask: services.sharing.ask(
+                self.session,
+                created,
+                &spec,
+                (start.credential, start.insists),
+                self.transcript.estimate_tokens(),
+            ),
             spec,
             client,
+            tools,
             body,
             messages,
         };
@@ -139,7 +179,26 @@ impl Shell {
         Ok(())
     }
 
-    fn kill_model(&mut self, call: CallId, attempt: u32) {
+    /// Makes the conversation shorter. The answer is the core's next input.
+    fn shrink(&mut self, (call, attempt): (CallId, u32), how: Shrink, target_tokens: u64) {
+        let shrunk = match how {
+            Shrink::Compact => self
+                .transcript
+                .plan_compaction(self.services.keep_recent_tokens, target_tokens)
+                .map_or(Shrunk::Nothing, Shrunk::Compacted),
+            Shrink::TruncateResults => self
+                .transcript
+                .plan_truncation(target_tokens)
+                .map_or(Shrunk::Nothing, Shrunk::Truncated),
+        };
+        self.follow.push_back(Task::of(Input::Shrunk {
+            call,
+            attempt,
+            shrunk,
+        }));
+    }
+
+    pub(crate) fn kill_model(&mut self, call: CallId, attempt: u32) {
         self.kids.kill(&Work::Model { call, attempt });
         if self
             .model
@@ -192,6 +251,7 @@ impl Shell {
             prepared,
             workdir: PathBuf::from(self.workdir()),
             seen: Arc::clone(&self.seen),
+            jobs: self.jobs.clone(),
             executor: services.tools.clone(),
         };
         let kid = services.workers.tool(job).await.map_err(|error| {
@@ -205,8 +265,13 @@ impl Shell {
     fn kill_tool(&mut self, tool_call: ToolCallId) {
         // It may not have started: its intent is still on the way to the store.
         self.outbox.forget_run(tool_call);
-        self.planned.remove(&tool_call);
+        self.forget_plan(tool_call);
+        self.told.remove(&tool_call);
         if let Some(run) = self.tools.remove(&tool_call) {
+            self.kids.kill(&Work::Hooks {
+                tool_call,
+                attempt: run.attempt,
+            });
             self.kids.kill(&Work::Tool {
                 tool_call,
                 attempt: run.attempt,

@@ -1,14 +1,16 @@
 //! Judging: from a proposed call to its verdict. What cannot be judged is denied (I7).
 
 use crate::error::LoopError;
+use crate::hooking::narrowed;
 use crate::shell::Shell;
+use crate::talk::talk;
 use crate::work::{Planned, Task};
 use agentd_actor_kit::{Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
 use agentd_policy::{Judgement, Subject as GateSubject};
 use agentd_protocol::{PermissionMode, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
 use agentd_tools::{PathOp, Prepared, Subject};
 use agentd_turn::{CallPlan, Input, Judged};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 impl Shell {
@@ -23,14 +25,22 @@ impl Shell {
                 return;
             }
         };
-        let request = Box::new(self.request(&prepared, grants));
-        self.planned.insert(
-            tool_call,
-            Planned {
-                prepared,
-                judgement: None,
-            },
-        );
+        let planned = Planned {
+            prepared,
+            input: input.clone(),
+            grants,
+            judgement: None,
+            hooking: None,
+            hooked: false,
+            narrowing: None,
+        };
+        self.ask_gate(tool_call, planned);
+    }
+
+    /// Asks the gate about a checked call.
+    pub(crate) fn ask_gate(&mut self, tool_call: ToolCallId, planned: Planned) {
+        let request = Box::new(self.request(&planned.prepared, planned.grants.clone()));
+        self.planned.insert(tool_call, planned);
         let done = Done::cast(&self.me, move |judgement| SessionMsg::Judged {
             tool_call,
             judgement,
@@ -47,10 +57,16 @@ impl Shell {
                 "There is no tool {name:?} in this session. The tools are: {}.",
                 self.offered().join(", ")
             );
-            return Err(Box::new(ToolOutcome::text(ToolStatus::Error, text)));
+            return Err(Box::new(ToolOutcome {
+                details: Some(json!({ "code": "E_TOOL_DISABLED" })),
+                ..ToolOutcome::text(ToolStatus::Error, text)
+            }));
         }
         let prepared = registry.prepare(name, input).map_err(Box::new)?;
-        Ok(prepared.within(Path::new(&self.workdir())))
+        prepared
+            .within(Path::new(&self.workdir()))
+            .knowing(&self.seen)
+            .map_err(Box::new)
     }
 
     fn request(&self, prepared: &Prepared, grants: Vec<String>) -> JudgeRequest {
@@ -75,11 +91,18 @@ impl Shell {
         tool_call: ToolCallId,
         judgement: Option<Judgement>,
     ) -> Result<(), LoopError> {
+        if !self.planned.contains_key(&tool_call) {
+            return Ok(());
+        }
+        let judgement = judgement
+            .unwrap_or_else(|| Judgement::denied("gate:error", "the permission gate did not answer"));
+        if self.ask_hooks(tool_call, &judgement).await {
+            return Ok(());
+        }
         let Some(planned) = self.planned.get_mut(&tool_call) else {
             return Ok(());
         };
-        let judgement = judgement
-            .unwrap_or_else(|| Judgement::denied("gate:error", "the permission gate did not answer"));
+        let judgement = narrowed(judgement, planned.narrowing.as_ref());
         if judgement.verdict.kind == VerdictKind::Ask {
             let prepared = Box::new(planned.prepared.clone());
             planned.judgement = Some(judgement);
@@ -135,6 +158,7 @@ fn verdict(
             sandbox,
             scopes: judgement.scopes,
             grant: judgement.grant,
+            talk: talk(prepared),
         },
     }
 }
@@ -144,6 +168,10 @@ fn subject(subject: &Subject) -> GateSubject {
         Subject::Path { op, path } => GateSubject::Path {
             write: *op == PathOp::Write,
             path: path.clone(),
+        },
+        Subject::Paths(paths) => GateSubject::Paths {
+            write: paths.iter().any(|(op, _)| *op == PathOp::Write),
+            paths: paths.iter().map(|(_, path)| path.clone()).collect(),
         },
         Subject::Command { command } => GateSubject::Command {
             command: command.clone(),

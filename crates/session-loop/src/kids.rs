@@ -4,6 +4,7 @@ use crate::error::LoopError;
 use crate::shell::Shell;
 use crate::work::Task;
 use agentd_actor_kit::{CallEvent, Down, FeedMsg, RunEvent, Work};
+use agentd_hooks::Ran;
 use agentd_protocol::{CallId, Delta, FailureClass, ToolCallId, ToolOutcome, ToolStatus};
 use agentd_turn::{Input, ModelFailure};
 
@@ -23,12 +24,12 @@ impl Shell {
             return Ok(());
         };
         match event {
-            CallEvent::Waiting => {
-                run.waits = true;
+            CallEvent::Waiting(place) => {
+                run.waits = Some(place);
                 self.live.touch();
             }
-            CallEvent::Granted => {
-                run.waits = false;
+            CallEvent::Granted { .. } => {
+                run.waits = None;
                 self.live.touch();
             }
             CallEvent::Delta(delta, _credit) => return self.fragment(call, attempt, delta).await,
@@ -105,6 +106,9 @@ impl Shell {
                 });
             }
             RunEvent::Ended(outcome, blobs) => {
+                let Some((outcome, blobs)) = self.tell_hooks(tool_call, outcome, blobs).await else {
+                    return Ok(());
+                };
                 self.tools.remove(&tool_call);
                 let outcome = *outcome;
                 return self
@@ -121,6 +125,9 @@ impl Shell {
             Work::Model { call, attempt } => {
                 let failure = failure(&why);
                 self.model_news(call, attempt, CallEvent::Failed(failure)).await
+            }
+            Work::Hooks { tool_call, attempt } => {
+                self.hooked(tool_call, attempt, Ran::lost(&why.to_string())).await
             }
             Work::Tool { tool_call, attempt } => {
                 let outcome = ToolOutcome::text(ToolStatus::Error, last_words(&why));
@@ -139,12 +146,7 @@ fn failure(why: &Down) -> ModelFailure {
             format!("the model call was stopped: {why}"),
         ),
     };
-    ModelFailure {
-        class,
-        message,
-        status: None,
-        retry_after_ms: None,
-    }
+    ModelFailure::new(class, message)
 }
 
 fn last_words(why: &Down) -> String {

@@ -10,11 +10,14 @@
 
 mod actor;
 mod answer;
+mod ask;
 mod command;
 mod commit;
 mod conceal;
 mod effects;
 mod error;
+mod hooking;
+mod jobs;
 mod judging;
 mod kids;
 mod live;
@@ -26,11 +29,13 @@ mod rest;
 mod services;
 mod shell;
 mod spawn;
+mod talk;
 mod timers;
 mod work;
 mod workers;
 
 pub use actor::{LoopArgs, SessionLoop};
+pub use ask::Sharing;
 pub use error::LoopError;
 pub use load::{Folded, fresh, load};
 pub use models::Models;

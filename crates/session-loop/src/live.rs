@@ -1,8 +1,8 @@
 //! The live status: what the log says, and what only this moment knows (who waits for a permit).
 
 use crate::shell::Shell;
-use agentd_actor_kit::{FeedMsg, SupervisorMsg};
-use agentd_protocol::{Delta, RunState, Status, WaitReason};
+use agentd_actor_kit::{FeedMsg, Hold, Place, SupervisorMsg};
+use agentd_protocol::{Delta, RunState, Status, Timestamp, WaitReason};
 
 /// What was reported last.
 #[derive(Debug, Default)]
@@ -24,6 +24,7 @@ impl Live {
                 && last.reason == status.reason
                 && last.until == status.until
                 && last.attempt == status.attempt
+                && last.position == status.position
         };
         if self.last.as_ref().is_some_and(same) {
             return false;
@@ -63,18 +64,21 @@ impl Shell {
     fn status(&self) -> Status {
         let now = self.services.clock.now();
         let status = self.agent.status(now);
-        let waits = match status.state {
-            RunState::RunningModel => self
-                .model
-                .filter(|run| run.waits)
-                .map(|_| "a permit of the provider"),
-            RunState::RunningTool if self.tools.is_empty() => None,
-            RunState::RunningTool => self
-                .tools
-                .values()
-                .all(|run| run.waits)
-                .then_some("a permit to run tools"),
-            RunState::Queued
+        match status.state {
+            RunState::RunningModel => match self.model.and_then(|run| run.waits) {
+                Some(place) => in_line(&status, place, now),
+                None => status,
+            },
+            RunState::RunningTool if !self.tools.is_empty() && self.tools.values().all(|run| run.waits) => {
+                Status {
+                    state: RunState::Waiting(WaitReason::Permit),
+                    reason: "waiting for a permit to run tools".to_owned(),
+                    since: now,
+                    ..status
+                }
+            }
+            RunState::RunningTool
+            | RunState::Queued
             | RunState::Starting
             | RunState::Waiting(_)
             | RunState::BackingOff
@@ -83,16 +87,35 @@ impl Shell {
             | RunState::Idle
             | RunState::Failed
             | RunState::Closed
-            | RunState::Faulted => None,
-        };
-        match waits {
-            Some(what) => Status {
-                state: RunState::Waiting(WaitReason::Permit),
-                reason: format!("waiting for {what}"),
-                since: now,
-                ..status
-            },
-            None => status,
+            | RunState::Faulted => status,
         }
+    }
+}
+
+/// The status of a model call that waits in line.
+fn in_line(status: &Status, place: Option<Place>, now: Timestamp) -> Status {
+    let hold = place.and_then(|place| place.hold);
+    let state = match hold {
+        Some(Hold::Rate) => WaitReason::RateLimit,
+        Some(Hold::Circuit) | None => WaitReason::Permit,
+    };
+    let what = match hold {
+        Some(Hold::Rate) => "the provider's rate limit",
+        Some(Hold::Circuit) => "the provider, which fails: one call finds out when it works again",
+        None => "a permit of the provider",
+    };
+    // The place comes first: lists show only the beginning.
+    let eta = place.and_then(|place| place.eta_ms);
+    let line = place.map_or_else(String::new, |place| {
+        format!("{} of {} in line, ", place.position, place.of)
+    });
+    let about = eta.map_or_else(String::new, |ms| format!("about {} s, ", ms.div_ceil(1_000)));
+    Status {
+        state: RunState::Waiting(state),
+        reason: format!("{line}{about}waiting for {what}"),
+        since: now,
+        until: eta.map(|ms| now.plus_ms(ms)),
+        attempt: status.attempt,
+        position: place.map(|place| place.position),
     }
 }

@@ -21,16 +21,25 @@ impl Models {
         Self { registry, clients }
     }
 
-    /// What the log says of a model, or why it cannot be used.
+    /// What the core may know of a model, or why it cannot be used.
     ///
     /// # Errors
     /// The model is not configured or has no credential; the text says how to fix it.
     pub fn facts(&self, name: &str) -> Result<ModelFacts, TurnError> {
         let (spec, _) = self.get(name)?;
+        let names = spec.credentials.iter().map(|credential| credential.name.clone());
         Ok(ModelFacts {
             provider: spec.provider.clone(),
             model: spec.model.clone(),
-            credential: spec.credential().map(|credential| credential.name.clone()),
+            credentials: names.collect(),
+            fallbacks: spec.fallbacks.clone(),
+            thinking: spec.thinking,
+            window: spec.context_window,
+            max_output: spec.max_output.into(),
+            min_cache_tokens: spec
+                .compat
+                .prompt_cache
+                .then_some(spec.capabilities.min_cache_tokens),
         })
     }
 

@@ -1,37 +1,86 @@
 //! The request of a model call, from pieces that are encoded once.
 
 use crate::services::Services;
+use agentd_protocol::SessionId;
 use agentd_provider::{
-    EncodedHistory, ModelSpec, Params, Prompt, RequestBody, ToolDef, encode_prefix, encode_suffix,
+    Adjust, EncodedHistory, ModelSpec, Params, Prompt, RequestBody, ToolChoice, ToolDef, encode_prefix,
+    encode_suffix,
 };
 use agentd_tools::Registry;
 use agentd_transcript::Transcript;
 use bytes::Bytes;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
 
 /// The pieces that stay the same from step to step. The work of a step is what is new in it.
 #[derive(Debug)]
 pub(crate) struct Requests {
     system: String,
+    /// Stands for the system prompt.
+    system_hash: u64,
+    /// What requests of this session have in common.
+    cache_key: String,
+    model: Option<Adjusted>,
     frame: Option<Frame>,
     history: EncodedHistory,
+}
+
+/// A configured model as this session wants it.
+#[derive(Debug)]
+struct Adjusted {
+    of: Arc<ModelSpec>,
+    adjust: Adjust,
+    spec: Arc<ModelSpec>,
 }
 
 /// What stands around the conversation.
 #[derive(Debug)]
 struct Frame {
-    model: String,
+    spec: Arc<ModelSpec>,
     tools_off: bool,
     prefix: Bytes,
     suffix: Bytes,
 }
 
 impl Requests {
-    pub(crate) fn new(system: String) -> Self {
+    pub(crate) fn new(session: SessionId, system: String) -> Self {
+        let mut hasher = DefaultHasher::new();
+        system.hash(&mut hasher);
         Self {
+            system_hash: hasher.finish(),
             system,
+            cache_key: session.to_string(),
+            model: None,
             frame: None,
             history: EncodedHistory::new(),
         }
+    }
+
+    /// Stands for everything that a provider's prompt cache depends on, besides the model: the same number, the same
+    /// bytes before the conversation's new end. The tools of a session never change.
+    pub(crate) fn prefix_id(&self, transcript: &Transcript) -> u64 {
+        self.system_hash ^ transcript.generation().rotate_left(32)
+    }
+
+    /// The model as this session wants it; made anew only when something about it changed.
+    pub(crate) fn adjusted(&mut self, of: Arc<ModelSpec>, adjust: Adjust) -> Arc<ModelSpec> {
+        if let Some(known) = &self.model
+            && Arc::ptr_eq(&known.of, &of)
+            && known.adjust == adjust
+        {
+            return Arc::clone(&known.spec);
+        }
+        let spec = if adjust == Adjust::default() {
+            Arc::clone(&of)
+        } else {
+            Arc::new(of.adjusted(&adjust))
+        };
+        self.model = Some(Adjusted {
+            of,
+            adjust,
+            spec: Arc::clone(&spec),
+        });
+        spec
     }
 
     /// The body of the next request.
@@ -39,7 +88,7 @@ impl Requests {
         &mut self,
         services: &Services,
         offered: &[String],
-        spec: &ModelSpec,
+        spec: &Arc<ModelSpec>,
         transcript: &Transcript,
         tools_off: bool,
     ) -> RequestBody {
@@ -53,27 +102,30 @@ impl Requests {
         &mut self,
         registry: &Registry,
         offered: &[String],
-        spec: &ModelSpec,
+        spec: &Arc<ModelSpec>,
         tools_off: bool,
     ) -> (Bytes, Bytes) {
         if let Some(frame) = &self.frame
-            && frame.model == spec.name
+            && Arc::ptr_eq(&frame.spec, spec)
             && frame.tools_off == tools_off
         {
             return (frame.prefix.clone(), frame.suffix.clone());
         }
         let tools = definitions(registry, offered);
         let params = Params {
-            tools_off,
-            max_output: None,
+            tool_choice: if tools_off {
+                ToolChoice::Off
+            } else {
+                ToolChoice::Unsaid
+            },
+            cache_key: &self.cache_key,
+            ..Params::default()
         };
-        let prefix = encode_prefix(spec, &Prompt { system: &self.system }, &tools, &params);
-        let suffix = encode_suffix(spec, &tools, &params);
         let frame = Frame {
-            model: spec.name.clone(),
+            spec: Arc::clone(spec),
             tools_off,
-            prefix,
-            suffix,
+            prefix: encode_prefix(spec, &Prompt { system: &self.system }, &tools, &params),
+            suffix: encode_suffix(spec, &tools, &params),
         };
         let pieces = (frame.prefix.clone(), frame.suffix.clone());
         self.frame = Some(frame);

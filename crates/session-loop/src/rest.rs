@@ -2,9 +2,10 @@
 
 use crate::error::LoopError;
 use crate::shell::Shell;
+use crate::work::ModelRun;
 use agentd_actor_kit::{Alarm, SessionMsg, SupervisorMsg};
-use agentd_protocol::Timestamp;
-use agentd_turn::Input;
+use agentd_protocol::{FailureClass, Timestamp};
+use agentd_turn::{Input, ModelFailure};
 use std::time::Duration;
 
 /// How far this loop is on its way to sleep.
@@ -81,6 +82,30 @@ impl Shell {
     /// The daemon drains.
     pub(crate) async fn drain(&mut self) -> Result<(), LoopError> {
         self.rest.draining = true;
-        self.advance(Input::Drain).await
+        self.advance(Input::Drain).await?;
+        match self.model.filter(|run| run.waits.is_some()) {
+            Some(run) => self.leave_line(run).await,
+            None => Ok(()),
+        }
+    }
+
+    /// A call that was not admitted has sent nothing: it does not hold the drain up, and goes on after the restart.
+    async fn leave_line(&mut self, run: ModelRun) -> Result<(), LoopError> {
+        let ModelRun { call, attempt, .. } = run;
+        self.kill_model(call, attempt);
+        let failure = ModelFailure {
+            retry_after_ms: Some(1),
+            refused: true,
+            ..ModelFailure::new(
+                FailureClass::Transient,
+                "not sent: the daemon stopped before its turn came",
+            )
+        };
+        self.advance(Input::ModelFailed {
+            call,
+            attempt,
+            failure,
+        })
+        .await
     }
 }

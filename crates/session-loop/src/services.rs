@@ -1,8 +1,10 @@
 //! What all loops of a node share.
 
+use crate::ask::Sharing;
 use crate::models::Models;
 use crate::workers::Workers;
 use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, StoreMsg, ToolMsg};
+use agentd_hooks::Hooks;
 use agentd_protocol::SandboxLevel;
 use agentd_tools::Registry;
 use agentd_turn::Config;
@@ -28,10 +30,16 @@ pub struct Services {
     pub workers: Box<dyn Workers>,
     /// The tools.
     pub registry: Registry,
+    /// The operator's hooks.
+    pub hooks: Hooks,
     /// Settings of the core.
     pub config: Arc<Config>,
     /// How commands are confined.
     pub sandbox: SandboxLevel,
+    /// Who shares a provider, and who goes first.
+    pub sharing: Sharing,
+    /// Tokens at the end of a conversation that a compaction leaves word for word.
+    pub keep_recent_tokens: u64,
     /// How long things may take.
     pub timing: Timing,
 }

@@ -1,6 +1,7 @@
 //! The state of one loop, and the way of a decision through it.
 
 use crate::error::LoopError;
+use crate::jobs;
 use crate::live::Live;
 use crate::load::Folded;
 use crate::outbox::{After, Asker, Batch, Outbox};
@@ -10,14 +11,15 @@ use crate::services::Services;
 use crate::timers::Timers;
 use crate::work::{ModelRun, Planned, Task, ToolRun};
 use agentd_actor_kit::{Alarm, Kids, SessionMsg, SupervisorMsg, Work};
-use agentd_protocol::{Event, EventBody, SessionId, ToolCallId};
+use agentd_protocol::{Event, EventBody, SessionId, ToolCallId, ToolOutcome};
 use agentd_store::{Blob, EncodedEvent, IdempotencyKey};
-use agentd_tools::FilesSeen;
+use agentd_tools::{FilesSeen, Jobs};
 use agentd_transcript::Transcript;
 use agentd_turn::{Agent, Effect, Input, Scene};
 use ractor::ActorRef;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// A loop that lives.
 #[derive(Debug)]
@@ -29,6 +31,8 @@ pub struct Shell {
     pub(crate) agent: Agent,
     pub(crate) transcript: Transcript,
     pub(crate) seen: Arc<FilesSeen>,
+    /// Background jobs. They die with this loop.
+    pub(crate) jobs: Jobs,
     pub(crate) requests: Requests,
     pub(crate) outbox: Outbox,
     /// Inputs that came up while another was carried out.
@@ -38,6 +42,10 @@ pub struct Shell {
     pub(crate) tools: BTreeMap<ToolCallId, ToolRun>,
     /// Calls that are being judged, or are allowed and not yet started.
     pub(crate) planned: BTreeMap<ToolCallId, Planned>,
+    /// Results that hooks are being told of.
+    pub(crate) told: BTreeMap<ToolCallId, (Box<ToolOutcome>, Vec<Blob>)>,
+    /// What this session's hooks share.
+    pub(crate) places: Arc<Semaphore>,
     pub(crate) runs: u32,
     pub(crate) timers: Timers,
     pub(crate) overdue: Option<Alarm>,
@@ -58,6 +66,8 @@ impl Shell {
         folded: Folded,
     ) -> Self {
         let head = folded.agent.durable().head;
+        let places = services.hooks.places();
+        let jobs = jobs::keep(&me, folded.agent.durable().jobs_started);
         Self {
             me,
             supervisor,
@@ -66,13 +76,16 @@ impl Shell {
             agent: folded.agent,
             transcript: folded.transcript,
             seen: Arc::new(folded.seen),
-            requests: Requests::new(folded.system),
+            jobs,
+            requests: Requests::new(folded.session, folded.system),
             outbox: Outbox::new(folded.session, folded.epoch, head),
             follow: VecDeque::new(),
             kids: Kids::default(),
             model: None,
             tools: BTreeMap::new(),
             planned: BTreeMap::new(),
+            told: BTreeMap::new(),
+            places,
             runs: 0,
             timers: Timers::default(),
             overdue: None,
@@ -112,6 +125,7 @@ impl Shell {
             stamp: services.clock.stamp(),
             models: &|name| services.models.facts(name),
             input_tokens_estimate: self.transcript.estimate_tokens(),
+            prefix: self.requests.prefix_id(&self.transcript),
         };
         let step = self.agent.step(task.input, scene);
         let mut asker = task.asker;
@@ -193,9 +207,9 @@ impl Shell {
     fn learn(&mut self, event: &Event) {
         if let EventBody::ToolFinished(finished) = &event.body {
             Arc::make_mut(&mut self.seen).apply(finished.outcome.details.as_ref());
-            self.planned.remove(&finished.tool_call);
+            self.forget_plan(finished.tool_call);
         } else if let EventBody::TurnFinished(_) = &event.body {
-            self.planned.clear();
+            self.forget_plans();
         }
     }
 

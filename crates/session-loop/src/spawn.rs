@@ -22,11 +22,12 @@ impl Workers for KidSpawner {
         let supervisor = job.to.get_cell();
         let start = CallStart {
             to: job.to,
-            session: job.session,
             call: job.call,
             attempt: job.attempt,
             spec: job.spec,
             client: job.client,
+            ask: job.ask,
+            tools: job.tools,
             http: self.http.clone(),
             body: job.body,
             messages: job.messages,
@@ -44,6 +45,7 @@ impl Workers for KidSpawner {
             prepared: job.prepared,
             workdir: job.workdir,
             seen: job.seen,
+            jobs: job.jobs,
             executor: job.executor,
             store: self.store.clone(),
         };

@@ -2,18 +2,22 @@
 
 use crate::answer::Asked;
 use crate::outbox::Asker;
+use agentd_actor_kit::Place;
+use agentd_hooks::Narrowing;
 use agentd_policy::Judgement;
 use agentd_protocol::CallId;
 use agentd_store::{Blob, IdempotencyKey};
 use agentd_tools::Prepared;
 use agentd_turn::Input;
+use serde_json::Value;
 
 /// The attempt that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ModelRun {
     pub(crate) call: CallId,
     pub(crate) attempt: u32,
-    pub(crate) waits: bool,
+    /// It waits for a permit, and where it stands as far as that is known.
+    pub(crate) waits: Option<Option<Place>>,
 }
 
 /// A tool call that runs.
@@ -27,7 +31,17 @@ pub(crate) struct ToolRun {
 #[derive(Debug)]
 pub(crate) struct Planned {
     pub(crate) prepared: Prepared,
-    /// Kept while the detail of a question is made.
+    /// As the model, or a hook, wrote it.
+    pub(crate) input: Value,
+    /// Rules granted for the session by people.
+    pub(crate) grants: Vec<String>,
+    /// The kid that asks the hooks.
+    pub(crate) hooking: Option<u32>,
+    /// The hooks were asked.
+    pub(crate) hooked: bool,
+    /// What they want.
+    pub(crate) narrowing: Option<Narrowing>,
+    /// Kept while hooks are asked, or the detail of a question is made.
     pub(crate) judgement: Option<Judgement>,
 }
 

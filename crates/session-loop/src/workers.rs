@@ -1,9 +1,9 @@
 //! Who starts the kids of a loop.
 
-use agentd_actor_kit::{Handle, ModelMsg, SessionMsg, ToolMsg};
+use agentd_actor_kit::{Ask, Handle, ModelMsg, SessionMsg, ToolMsg};
 use agentd_protocol::{CallId, Message, SessionId, ToolCallId};
 use agentd_provider::{ModelSpec, RequestBody};
-use agentd_tools::{FilesSeen, Prepared};
+use agentd_tools::{FilesSeen, Jobs, Prepared};
 use async_trait::async_trait;
 use ractor::{ActorCell, ActorRef, SpawnErr};
 use std::fmt::Debug;
@@ -15,8 +15,6 @@ use std::sync::Arc;
 pub struct ModelJob {
     /// Who gets the news; also the kid's supervisor.
     pub to: ActorRef<SessionMsg>,
-    /// Whose.
-    pub session: SessionId,
     /// The call.
     pub call: CallId,
     /// The attempt.
@@ -25,9 +23,13 @@ pub struct ModelJob {
     pub spec: Arc<ModelSpec>,
     /// Who admits it.
     pub client: Handle<ModelMsg>,
+    /// What it asks.
+    pub ask: Ask,
+    /// The names of the tools, where calls are looked for in the text.
+    pub tools: Vec<String>,
     /// What is sent.
     pub body: RequestBody,
-    /// The conversation, for a model that is a script; empty for all others.
+    /// The conversation, for a model that is a script or is recorded; empty for all others.
     pub messages: Vec<Arc<Message>>,
 }
 
@@ -48,6 +50,8 @@ pub struct ToolJob {
     pub workdir: PathBuf,
     /// The files that the session knows.
     pub seen: Arc<FilesSeen>,
+    /// The session's background jobs.
+    pub jobs: Jobs,
     /// Who admits it.
     pub executor: Handle<ToolMsg>,
 }

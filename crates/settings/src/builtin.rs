@@ -1,6 +1,7 @@
 //! The rules that come with agentd. The shipped file shows them; a test keeps the two equal.
 
-use crate::session::RuleConfig;
+use crate::rules::RuleConfig;
+use agentd_protocol::VerdictKind;
 
 const DENY: &[&str] = &[
     // Commands that destroy, take over the machine, or reach the network.
@@ -70,7 +71,7 @@ const ASK: &[&str] = &[
 
 /// The built-in rules, denials first.
 pub(crate) fn rules() -> Vec<RuleConfig> {
-    let deny = DENY.iter().map(|rule| RuleConfig::Deny((*rule).to_owned()));
-    let ask = ASK.iter().map(|rule| RuleConfig::Ask((*rule).to_owned()));
+    let deny = DENY.iter().map(|rule| RuleConfig::new(VerdictKind::Deny, rule));
+    let ask = ASK.iter().map(|rule| RuleConfig::new(VerdictKind::Ask, rule));
     deny.chain(ask).collect()
 }

@@ -3,10 +3,11 @@
 use crate::error::Problem;
 use crate::load::Loaded;
 use crate::models::{Dialect, ModelConfig, ProviderConfig};
+use crate::ranges::ranges;
 use crate::settings::Settings;
 use crate::suggest::nearest;
 use crate::unsupported::unsupported;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The most regular expressions in `loop.intent_patterns`.
 const MAX_PATTERNS: usize = 64;
@@ -31,7 +32,10 @@ pub(crate) fn check(loaded: &Loaded) -> Vec<Problem> {
     for (name, model) in &loaded.settings.models {
         check.model(name, model);
     }
+    check.tuning();
     check.choices();
+    check.web();
+    check.hooks();
     if check.problems.is_empty() {
         check.problems = unsupported(loaded);
     }
@@ -67,14 +71,7 @@ impl Check<'_> {
 
     fn numbers(&mut self) {
         let settings = self.settings();
-        let rows = [
-            turns(settings),
-            deadlines(settings),
-            tools(settings),
-            limits(settings),
-        ]
-        .concat();
-        for (key, value, low, high) in rows {
+        for (key, value, low, high) in ranges(settings) {
             self.within(key, value, low, high);
         }
     }
@@ -120,6 +117,23 @@ impl Check<'_> {
         );
     }
 
+    fn web(&mut self) {
+        if let Err(entry) = self.settings().tools.web.opened() {
+            self.require(
+                false,
+                "tools.web.allow_private",
+                &format!("{entry:?} is no network, address or host"),
+                "give \"10.0.0.0/8\", \"10.1.2.3\", \"wiki.example\" or \"wiki.example:8080\"",
+            );
+        }
+    }
+
+    fn hooks(&mut self) {
+        if let Some((n, what, fix)) = self.settings().hooks.problem() {
+            self.require(false, &format!("hooks.run[{n}]"), what, fix);
+        }
+    }
+
     fn provider(&mut self, name: &str, provider: &ProviderConfig) {
         let base = format!("providers.{name}");
         let url = &provider.base_url;
@@ -139,6 +153,7 @@ impl Check<'_> {
             1,
             100_000,
         );
+        self.headers(&base, &provider.headers);
         let key = format!("{base}.credentials");
         let mut names = BTreeSet::new();
         for credential in &provider.credentials {
@@ -156,6 +171,26 @@ impl Check<'_> {
                 &key,
                 &what,
                 "give one of env = \"VARIABLE\" and file = \"PATH\"",
+            );
+        }
+    }
+
+    /// A value may be a secret: it is not shown.
+    fn headers(&mut self, base: &str, headers: &BTreeMap<String, String>) {
+        for (name, value) in headers {
+            let key = format!("{base}.headers.{name}");
+            let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+            self.require(
+                !name.is_empty() && name.bytes().all(token),
+                &key,
+                &format!("{name:?} is no header name"),
+                "give a name of letters, digits and dashes, such as x-team",
+            );
+            self.require(
+                !value.chars().any(char::is_control),
+                &key,
+                "it has control characters",
+                "give it in one line",
             );
         }
     }
@@ -203,6 +238,31 @@ impl Check<'_> {
                 "it has an amount below zero",
                 "give US dollars per million tokens",
             );
+        }
+    }
+
+    /// What a model is asked for, and the weights of those who ask.
+    fn tuning(&mut self) {
+        let settings = self.settings();
+        let temperatures: Vec<(String, f64)> = settings
+            .models
+            .iter()
+            .filter_map(|(name, model)| Some((format!("models.{name}.temperature"), model.temperature?)))
+            .collect();
+        let weights: Vec<(String, f64)> = settings
+            .scheduler
+            .weights
+            .iter()
+            .map(|(name, weight)| (format!("scheduler.weights.{name}"), *weight))
+            .collect();
+        for (key, value) in temperatures {
+            let what = format!("{value} is no temperature");
+            self.require((0.0..=2.0).contains(&value), &key, &what, "give 0.0 to 2.0");
+        }
+        for (key, value) in weights {
+            let what = format!("{value} is no weight");
+            let good = (0.001..=1_000_000.0).contains(&value);
+            self.require(good, &key, &what, "give a number such as 1.0 or 3.0");
         }
     }
 
@@ -258,6 +318,14 @@ impl Check<'_> {
             "it has a name that no variable can have",
             "give names such as CARGO_HOME",
         );
+        let absolute = |path: &String| path.starts_with('/') && path.len() > 1;
+        let all = self.settings().sandbox.read.iter().all(absolute);
+        self.require(
+            all,
+            "sandbox.read",
+            "it has a path that is not absolute, or the root of all",
+            "give paths such as /srv/toolchains",
+        );
         let good = !self.settings().log.level.trim().is_empty();
         self.require(
             good,
@@ -266,83 +334,4 @@ impl Check<'_> {
             "give info, debug, warn or a filter",
         );
     }
-}
-
-/// A key, its value, and the least and the most it may be.
-type Row = (&'static str, u64, u64, u64);
-
-const DAY_MS: u64 = 86_400_000;
-const GIB: u64 = 1 << 30;
-
-fn turns(s: &Settings) -> Vec<Row> {
-    let l = &s.r#loop;
-    vec![
-        ("loop.turn_cap", l.turn_cap.into(), 1, 1_000_000),
-        (
-            "loop.incomplete_intent_retries",
-            l.incomplete_intent_retries.into(),
-            0,
-            10,
-        ),
-        ("loop.max_parallel_tools", l.max_parallel_tools.into(), 1, 64),
-        ("retry.max_retries", s.retry.max_retries.into(), 0, 100),
-        ("node.wake_per_second", s.node.wake_per_second.into(), 1, 100_000),
-        ("log.max_bytes", s.log.max_bytes, 65_536, 16 * GIB),
-        ("log.files", s.log.files.into(), 1, 1_000),
-    ]
-}
-
-fn deadlines(s: &Settings) -> Vec<Row> {
-    let r = &s.retry;
-    vec![
-        ("retry.base_ms", r.base_ms, 1, DAY_MS),
-        ("retry.cap_ms", r.cap_ms, r.base_ms, DAY_MS),
-        ("retry.connect_ms", r.connect_ms, 1, DAY_MS),
-        ("retry.first_byte_ms", r.first_byte_ms, 1, DAY_MS),
-        ("retry.idle_ms", r.idle_ms, 1, DAY_MS),
-        (
-            "retry.total_ms",
-            r.total_ms,
-            r.idle_ms.max(r.first_byte_ms),
-            DAY_MS,
-        ),
-    ]
-}
-
-fn tools(s: &Settings) -> Vec<Row> {
-    let t = &s.tools;
-    vec![
-        ("tools.max_lines", t.max_lines.into(), 1, 1_000_000),
-        ("tools.max_bytes", t.max_bytes, 256, 16_777_216),
-        ("tools.max_file_bytes", t.max_file_bytes, 1, GIB),
-        (
-            "tools.bash_timeout_ms",
-            t.bash_timeout_ms,
-            1,
-            t.bash_timeout_max_ms,
-        ),
-        ("tools.bash_timeout_max_ms", t.bash_timeout_max_ms, 1, DAY_MS),
-        ("tools.max_running", t.max_running.into(), 1, 10_000),
-        ("tools.spill_bytes", t.spill_bytes, 131_072, 16 * GIB),
-    ]
-}
-
-fn limits(s: &Settings) -> Vec<Row> {
-    let l = &s.limits;
-    vec![
-        ("limits.connections", l.connections.into(), 1, 1_000_000),
-        ("limits.max_frame_bytes", l.max_frame_bytes, 65_536, GIB),
-        (
-            "limits.max_input_bytes",
-            l.max_input_bytes,
-            1,
-            l.max_frame_bytes.saturating_sub(4_096),
-        ),
-        ("limits.queue_inputs", l.queue_inputs.into(), 1, 10_000),
-        ("limits.sessions_hot", l.sessions_hot.into(), 1, 1_000_000),
-        ("limits.attach_ring", l.attach_ring.into(), 16, 1_000_000),
-        ("limits.attach_ring_bytes", l.attach_ring_bytes, 65_536, GIB),
-        ("limits.blob_bytes", l.blob_bytes, 262_144, 16 * GIB),
-        ("limits.list_rows", l.list_rows.into(), 1, 100_000),
-    ]
 }

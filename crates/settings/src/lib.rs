@@ -11,32 +11,40 @@ mod check;
 mod daemon;
 mod duration;
 mod error;
+mod hooks;
 mod layer;
 mod load;
 mod models;
 mod origin;
 mod preset;
+mod ranges;
+mod rules;
 mod session;
 mod settings;
 mod suggest;
 mod unsupported;
 mod view;
+mod web;
 
+pub use agentd_protocol::ToolProtocol;
 pub use daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 pub use error::{Problem, SettingsError};
+pub use hooks::{HookConfig, HookFallback, HooksConfig};
 pub use load::{Loaded, Sources, load};
 pub use models::{
-    Credential, CredentialSource, Dialect, ModelChoice, ModelConfig, ProviderConfig, RetryConfig,
-    ToolProtocol,
+    CapabilitiesConfig, CompatConfig, Credential, CredentialSource, Dialect, ModelChoice, ModelConfig,
+    ProviderConfig, RatesConfig, RetryConfig, SchedulerConfig, ThinkingForm, ThinkingSwitch,
 };
 pub use origin::Origin;
 pub use preset::LimitOverrides;
+pub use rules::{RuleConfig, RuleExamples};
 pub use session::{
-    BudgetConfig, ContextConfig, LoopConfig, Network, PermissionConfig, RuleConfig, SandboxChoice,
-    SandboxConfig, SessionBudget, ToolsConfig,
+    BudgetConfig, ContextConfig, LoopConfig, Network, PermissionConfig, SandboxChoice, SandboxConfig,
+    SessionBudget, ToolsConfig,
 };
 pub use settings::{SHIPPED, Settings};
 pub use view::mask_url;
+pub use web::{Opened, OpenedPlace, WebConfig};
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! Presets: named sets of loop settings, as far as this version has the settings. A preset never asks for more than there
-//! is: what `react` says about JSON in the text, thirty messages and planning comes with those.
+//! is: what `react` says about thirty messages and planning comes with those.
 
 use crate::settings::Settings;
-use agentd_protocol::{LoopLimits, OnDeny, OnLimit, Preset};
+use agentd_protocol::{LoopLimits, OnDeny, OnLimit, Preset, ThinkingLevel, ToolProtocol};
 use std::time::Duration;
 use toml::Value;
 
@@ -90,6 +90,8 @@ pub struct LimitOverrides {
     pub max_turns: Option<i32>,
     /// Nobody watches.
     pub headless: bool,
+    /// How hard the model is asked to think.
+    pub thinking: Option<ThinkingLevel>,
 }
 
 fn ms(duration: Duration) -> u64 {
@@ -117,7 +119,11 @@ impl Settings {
                 .unattended_timeout
                 .filter(|_| overrides.headless)
                 .map(ms),
+            thinking: overrides.thinking,
+            tool_protocol: None,
         };
+        let preset = overrides.preset.unwrap_or(self.r#loop.preset);
+        limits.tool_protocol = (preset == Preset::React).then_some(ToolProtocol::JsonText);
         if let Some(preset) = overrides.preset.filter(|preset| *preset != self.r#loop.preset) {
             let values = values(preset);
             limits.max_turns = values.max_turns;

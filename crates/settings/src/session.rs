@@ -1,5 +1,7 @@
 //! `[loop]`, `[tools]`, `[context]`, `[permission]`, `[sandbox]`, `[budget]`: what a session starts with.
 
+use crate::rules::RuleConfig;
+use crate::web::WebConfig;
 use agentd_protocol::{Budget, OnDeny, OnLimit, PermissionMode, Preset, SandboxLevel};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -71,8 +73,12 @@ pub struct ToolsConfig {
     pub bash_timeout_max_ms: u64,
     /// Tool calls that run at the same time on this node.
     pub max_running: u32,
+    /// Background jobs of a session that run at the same time.
+    pub max_jobs: u32,
     /// Bytes of a command's output that are kept in full.
     pub spill_bytes: u64,
+    /// `[tools.web]`.
+    pub web: WebConfig,
 }
 
 impl Default for ToolsConfig {
@@ -84,7 +90,9 @@ impl Default for ToolsConfig {
             bash_timeout_ms: 120_000,
             bash_timeout_max_ms: 600_000,
             max_running: 64,
+            max_jobs: 8,
             spill_bytes: 67_108_864,
+            web: WebConfig::default(),
         }
     }
 }
@@ -110,30 +118,6 @@ impl Default for ContextConfig {
             keep_recent_tokens: 20_000,
             reserve_tokens: 16_384,
             max_messages: 0,
-        }
-    }
-}
-
-/// One permission rule: `{ deny = "Bash(sudo:*)" }`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RuleConfig {
-    /// Run without asking.
-    Allow(String),
-    /// Always ask.
-    Ask(String),
-    /// Never run.
-    Deny(String),
-}
-
-impl RuleConfig {
-    /// The rule as sessions and the log write it: `deny Bash(sudo:*)`.
-    #[must_use]
-    pub fn text(&self) -> String {
-        match self {
-            Self::Allow(rule) => format!("allow {rule}"),
-            Self::Ask(rule) => format!("ask {rule}"),
-            Self::Deny(rule) => format!("deny {rule}"),
         }
     }
 }
@@ -205,6 +189,8 @@ pub struct SandboxConfig {
     pub require: SandboxLevel,
     /// What network a command sees.
     pub network: Network,
+    /// What commands may read besides programs, toolchains and their working directory.
+    pub read: Vec<String>,
     /// Environment variables that commands get besides the usual ones.
     pub env: Vec<String>,
 }
@@ -213,8 +199,9 @@ impl Default for SandboxConfig {
     fn default() -> Self {
         Self {
             level: SandboxChoice::Auto,
-            require: SandboxLevel::None,
+            require: SandboxLevel::Confined,
             network: Network::None,
+            read: Vec::new(),
             env: Vec::new(),
         }
     }

@@ -1,7 +1,10 @@
 //! All settings together, and the shipped file that documents them.
 
 use crate::daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
-use crate::models::{Credential, Dialect, ModelChoice, ModelConfig, ProviderConfig, RetryConfig};
+use crate::hooks::HooksConfig;
+use crate::models::{
+    Credential, Dialect, ModelChoice, ModelConfig, ProviderConfig, RetryConfig, SchedulerConfig,
+};
 use crate::session::{BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, SandboxConfig, ToolsConfig};
 use agentd_protocol::Price;
 use serde::{Deserialize, Serialize};
@@ -26,6 +29,8 @@ pub struct Settings {
     pub r#loop: LoopConfig,
     /// `[retry]`.
     pub retry: RetryConfig,
+    /// `[scheduler]`.
+    pub scheduler: SchedulerConfig,
     /// `[tools]`.
     pub tools: ToolsConfig,
     /// `[context]`.
@@ -34,6 +39,8 @@ pub struct Settings {
     pub permission: PermissionConfig,
     /// `[sandbox]`.
     pub sandbox: SandboxConfig,
+    /// `[hooks]`.
+    pub hooks: HooksConfig,
     /// `[budget]`.
     pub budget: BudgetConfig,
     /// `[limits]`.
@@ -53,10 +60,12 @@ impl Default for Settings {
             models: models(),
             r#loop: LoopConfig::default(),
             retry: RetryConfig::default(),
+            scheduler: SchedulerConfig::default(),
             tools: ToolsConfig::default(),
             context: ContextConfig::default(),
             permission: PermissionConfig::default(),
             sandbox: SandboxConfig::default(),
+            hooks: HooksConfig::default(),
             budget: BudgetConfig::default(),
             limits: LimitsConfig::default(),
             log: LogConfig::default(),
@@ -80,38 +89,47 @@ fn provider(dialect: Dialect, base_url: &str, key: Option<&str>, max_concurrent:
         base_url: base_url.to_owned(),
         credentials,
         max_concurrent,
+        ..ProviderConfig::default()
     }
 }
 
 fn providers() -> BTreeMap<String, ProviderConfig> {
+    use Dialect::{Anthropic, Gemini, Ollama, OpenaiChat, OpenaiResponses, Scripted};
+    let key = Some;
     [
         (
             "anthropic",
             provider(
-                Dialect::Anthropic,
+                Anthropic,
                 "https://api.anthropic.com",
-                Some("ANTHROPIC_API_KEY"),
+                key("ANTHROPIC_API_KEY"),
                 64,
             ),
         ),
         (
             "openai",
             provider(
-                Dialect::OpenaiChat,
+                OpenaiResponses,
                 "https://api.openai.com/v1",
-                Some("OPENAI_API_KEY"),
+                key("OPENAI_API_KEY"),
                 64,
             ),
         ),
         (
-            "ollama",
-            provider(Dialect::OpenaiChat, "http://127.0.0.1:11434/v1", None, 2),
+            "gemini",
+            provider(
+                Gemini,
+                "https://generativelanguage.googleapis.com",
+                key("GEMINI_API_KEY"),
+                64,
+            ),
         ),
+        ("ollama", provider(Ollama, "http://127.0.0.1:11434", None, 2)),
         (
             "llamacpp",
-            provider(Dialect::OpenaiChat, "http://127.0.0.1:8080/v1", None, 2),
+            provider(OpenaiChat, "http://127.0.0.1:8080/v1", None, 2),
         ),
-        ("scripted", provider(Dialect::Scripted, "", None, 256)),
+        ("scripted", provider(Scripted, "", None, 256)),
     ]
     .into_iter()
     .map(|(name, provider)| (name.to_owned(), provider))
@@ -147,6 +165,7 @@ fn models() -> BTreeMap<String, ModelConfig> {
             model("anthropic", "claude-sonnet-5-5", 200_000, Some(sonnet)),
         ),
         ("gpt", model("openai", "gpt-4.1", 1_000_000, Some(gpt))),
+        ("gemini", model("gemini", "gemini-2.5-flash", 1_000_000, None)),
         (
             "ollama",
             ModelConfig {

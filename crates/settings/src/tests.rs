@@ -1,7 +1,7 @@
 use crate::layer::dotted;
 use crate::{
     CredentialSource, LimitOverrides, Loaded, Origin, RuleConfig, SHIPPED, Settings, SettingsError, Sources,
-    load, mask_url,
+    ToolProtocol, load, mask_url,
 };
 use agentd_protocol::{Budget, LoopLimits, OnDeny, OnLimit, Preset, SandboxLevel};
 use std::collections::BTreeSet;
@@ -150,9 +150,9 @@ fn rules_of_all_layers_add_up_and_the_builtin_ones_can_be_replaced() {
     };
     let loaded = load(&sources).unwrap();
     let expected = [
-        RuleConfig::Deny("Read(a)".into()),
-        RuleConfig::Ask("Read(b)".into()),
-        RuleConfig::Allow("Read(c)".into()),
+        RuleConfig::new(agentd_protocol::VerdictKind::Deny, "Read(a)"),
+        RuleConfig::new(agentd_protocol::VerdictKind::Ask, "Read(b)"),
+        RuleConfig::new(agentd_protocol::VerdictKind::Allow, "Read(c)"),
     ];
     assert_eq!(loaded.settings.permission.rules, expected);
     assert_eq!(
@@ -230,6 +230,18 @@ fn a_value_out_of_range_says_where_what_and_how() {
             "line 2: models.sonnet.fallbacks: a model cannot stand in for itself; name another model",
         ),
         (
+            "[models.sonnet]\ntemperature = 3.0",
+            "line 2: models.sonnet.temperature: 3 is no temperature; give 0.0 to 2.0",
+        ),
+        (
+            "[scheduler]\nweights = { red = 0.0 }",
+            "line 2: scheduler.weights.red: 0 is no weight; give a number such as 1.0 or 3.0",
+        ),
+        (
+            "[scheduler]\ncooldown_cap_ms = 10",
+            "line 2: scheduler.cooldown_cap_ms: 10 is out of range; give a value from 60000 to 86400000",
+        ),
+        (
             "[loop]\nintent_patterns = [\"(\"]",
             "line 2: loop.intent_patterns: \"(\" is no regular expression; mend it or take it out",
         ),
@@ -240,10 +252,39 @@ fn a_value_out_of_range_says_where_what_and_how() {
     ] {
         assert_eq!(problem(text), expected);
     }
+}
+
+#[test]
+fn a_model_without_a_name_is_one_problem() {
+    let text = problem("[models.x]\nprovider = \"openai\"");
     assert_eq!(
-        problem("[models.x]\nprovider = \"openai\"").lines().count(),
-        1,
-        "an empty model name"
+        text,
+        "models.x.model: it is empty; give the name that the provider uses"
+    );
+}
+
+#[test]
+fn a_header_that_cannot_be_sent_is_refused_and_its_value_is_not_shown() {
+    let header = |header: &str| problem(&format!("[providers.openai]\nheaders = {{ {header} }}"));
+    assert_eq!(
+        header("\"x:team\" = \"s3cret\""),
+        "providers.openai.headers.x:team: \"x:team\" is no header name; give a name of letters, digits and dashes, such as x-team"
+    );
+    assert_eq!(
+        header(r#"x-team = "s3\ncret""#),
+        "line 2: providers.openai.headers.x-team: it has control characters; give it in one line"
+    );
+}
+
+#[test]
+fn i7_what_the_web_guard_cannot_read_stops_the_start() {
+    assert_eq!(
+        problem("[tools.web]\nallow_private = [\"10.0.0.0/8\", \"10.0.0\"]"),
+        "line 2: tools.web.allow_private: \"10.0.0\" is no network, address or host; give \"10.0.0.0/8\", \"10.1.2.3\", \"wiki.example\" or \"wiki.example:8080\""
+    );
+    assert_eq!(
+        problem("[tools.web]\ntimeout_ms = 5"),
+        "line 2: tools.web.timeout_ms: 5 is out of range; give a value from 100 to 600000"
     );
 }
 
@@ -354,12 +395,13 @@ fn preset_etcode_has_no_step_limit_and_stops_at_a_denial() {
 }
 
 #[test]
-fn preset_react_is_twenty_steps_a_stop_and_a_stutter_guard() {
+fn preset_react_is_twenty_steps_a_stop_a_stutter_guard_and_calls_in_the_text() {
     let expected = LoopLimits {
         max_turns: 20,
         on_limit: OnLimit::Stop,
         intent_retries: 0,
         failing_steps: 0,
+        tool_protocol: Some(ToolProtocol::JsonText),
         ..LoopLimits::default()
     };
     assert_eq!(limits(Preset::React), expected);
@@ -386,18 +428,11 @@ fn every_preset_can_be_configured_and_is_then_what_sessions_get() {
 fn what_this_version_cannot_follow_stops_the_start_and_is_never_ignored() {
     for (text, key) in [
         ("[context]\ncompact_at = 0.5", "context.compact_at"),
-        ("[context]\nkeep_recent_tokens = 1", "context.keep_recent_tokens"),
         ("[context]\nreserve_tokens = 1", "context.reserve_tokens"),
         ("[context]\nmax_messages = 30", "context.max_messages"),
-        ("[sandbox]\nlevel = \"confined\"", "sandbox.level"),
-        ("[sandbox]\nrequire = \"isolated\"", "sandbox.require"),
         (
             "[sandbox]\nnetwork = { hosts = [\"crates.io\"] }",
             "sandbox.network",
-        ),
-        (
-            "[models.sonnet]\nfallbacks = [\"gpt\"]",
-            "models.sonnet.fallbacks",
         ),
         (
             "[providers.openai]\ncredentials = [{ name = \"a\", exec = [\"pass\"] }, { name = \"b\", env = \"B\" }]",
@@ -408,8 +443,10 @@ fn what_this_version_cannot_follow_stops_the_start_and_is_never_ignored() {
         let wanted = format!("line 2: {key}: this is not in this version; ");
         assert!(said.starts_with(&wanted) && said.lines().count() == 1, "{said}");
     }
-    let none = "[sandbox]\nlevel = \"none\"\nrequire = \"none\"\nnetwork = \"none\"\n";
-    assert!(with_file(none).0.is_ok());
+    for level in ["isolated", "confined", "none"] {
+        let text = format!("[sandbox]\nlevel = {level:?}\nrequire = {level:?}\nnetwork = \"none\"\n");
+        assert!(with_file(&text).0.is_ok());
+    }
 }
 
 #[test]
@@ -442,6 +479,7 @@ fn a_session_may_override_its_limits() {
     ]))
     .unwrap();
     let overrides = LimitOverrides {
+        thinking: None,
         preset: None,
         max_turns: Some(5),
         headless: true,
@@ -491,4 +529,12 @@ fn odd_values_have_their_types() {
         .unwrap()
         .clone();
     assert_eq!(credential.source(), Some(CredentialSource::File("/run/key")));
+}
+
+#[test]
+fn a_bad_hook_is_named_by_its_place() {
+    let (result, _) =
+        with_file("[hooks]\nrun = [{ name = \"a\", event = \"PreToolUse\", command = [\"check\"] }]");
+    let error = result.unwrap_err().to_string();
+    assert!(error.contains("hooks.run[0]"), "{error}");
 }

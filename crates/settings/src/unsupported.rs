@@ -2,9 +2,8 @@
 
 use crate::error::Problem;
 use crate::load::Loaded;
-use crate::session::{ContextConfig, Network, SandboxChoice};
+use crate::session::{ContextConfig, Network};
 use crate::settings::Settings;
-use agentd_protocol::SandboxLevel;
 
 /// Every value that asks for something that is not there yet.
 pub(crate) fn unsupported(loaded: &Loaded) -> Vec<Problem> {
@@ -37,11 +36,6 @@ fn context(settings: &Settings) -> Vec<Asked> {
     let rows = [
         ("compact_at", now.compact_at != default.compact_at, "0.8"),
         (
-            "keep_recent_tokens",
-            now.keep_recent_tokens != default.keep_recent_tokens,
-            "20000",
-        ),
-        (
             "reserve_tokens",
             now.reserve_tokens != default.reserve_tokens,
             "16384",
@@ -51,34 +45,20 @@ fn context(settings: &Settings) -> Vec<Asked> {
     rows.into_iter()
         .filter(|(_, changed, _)| *changed)
         .map(|(key, _, default)| {
-            let fix = format!("leave it at {default}: conversations are sent whole");
+            let fix = format!("leave it at {default}: conversations are compacted only when they do not fit");
             asked(format!("context.{key}"), fix)
         })
         .collect()
 }
 
 fn sandbox(settings: &Settings) -> Vec<Asked> {
-    let sandbox = &settings.sandbox;
-    let mut rows = Vec::new();
-    if matches!(sandbox.level, SandboxChoice::Isolated | SandboxChoice::Confined) {
-        rows.push(asked(
-            "sandbox.level",
-            "give \"auto\" or \"none\": commands run unsandboxed",
-        ));
-    }
-    if sandbox.require != SandboxLevel::None {
-        rows.push(asked(
-            "sandbox.require",
-            "give \"none\" (commands then run unsandboxed), or run no sessions here",
-        ));
-    }
-    if matches!(sandbox.network, Network::Hosts(_)) {
-        rows.push(asked(
+    if matches!(settings.sandbox.network, Network::Hosts(_)) {
+        return vec![asked(
             "sandbox.network",
-            "leave it at \"none\": what commands reach is up to the permission rules",
-        ));
+            "leave it at \"none\": commands have no network",
+        )];
     }
-    rows
+    Vec::new()
 }
 
 fn models(settings: &Settings) -> Vec<Asked> {
@@ -92,15 +72,5 @@ fn models(settings: &Settings) -> Vec<Asked> {
                 "take the exec credential out; use env or file",
             )
         });
-    let fallbacks = settings
-        .models
-        .iter()
-        .filter(|(_, model)| !model.fallbacks.is_empty())
-        .map(|(name, _)| {
-            asked(
-                format!("models.{name}.fallbacks"),
-                "leave it empty; a model call that fails for good ends its turn",
-            )
-        });
-    exec.chain(fallbacks).collect()
+    exec.collect()
 }

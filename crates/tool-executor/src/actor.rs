@@ -4,7 +4,7 @@ use crate::conceal;
 use crate::permits::Permits;
 use crate::wardens::Wardens;
 use agentd_actor_kit::{Done, ToolMsg, ToolPermit};
-use agentd_sandbox::Environment;
+use agentd_sandbox::{Environment, Sandboxing};
 use agentd_tools::{Beneath, Prepared, ToolLimits};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::path::PathBuf;
@@ -26,6 +26,8 @@ pub struct ExecutorArgs {
     pub exe: PathBuf,
     /// What commands see.
     pub environment: Environment,
+    /// What is around commands.
+    pub sandboxing: Sandboxing,
     /// Where output that is too long for a result is put meanwhile.
     pub spill_dir: PathBuf,
     /// Limits, and how many calls run at the same time.
@@ -79,7 +81,7 @@ impl Actor for ToolExecutor {
     ) -> Result<ExecutorState, ActorProcessingErr> {
         Ok(ExecutorState {
             permits: Permits::new(args.tools.max_running),
-            wardens: Wardens::new(args.exe, args.environment),
+            wardens: Wardens::new(args.exe, args.environment, args.sandboxing),
             limits: Arc::new(args.tools),
             spill_dir: args.spill_dir,
             details: Arc::new(Semaphore::new(DETAILS)),

@@ -1,10 +1,10 @@
 //! The kid that runs one tool call.
 
 use crate::run::{self, Runner};
-use agentd_actor_kit::{Handle, SessionMsg, StoreMsg, ToolMsg};
+use agentd_actor_kit::{Handle, SessionMsg, StoreMsg, ToolMsg, spawn_kid};
 use agentd_protocol::{SessionId, ToolCallId};
-use agentd_tools::{FilesSeen, Prepared};
-use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
+use agentd_tools::{FilesSeen, Jobs, Prepared};
+use ractor::{ActorCell, ActorRef, SpawnErr};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,6 +25,8 @@ pub struct ToolStart {
     pub workdir: PathBuf,
     /// The files that the session knows.
     pub seen: Arc<FilesSeen>,
+    /// The session's background jobs.
+    pub jobs: Jobs,
     /// Who admits it.
     pub executor: Handle<ToolMsg>,
     /// Who keeps output that is too long for the log.
@@ -50,31 +52,6 @@ pub(crate) async fn spawn<R: Runner>(
     start: ToolStart,
     supervisor: ActorCell,
 ) -> Result<ActorCell, SpawnErr> {
-    let (kid, _) = Actor::spawn_linked(None, Kid(runner), start, supervisor).await?;
-    Ok(kid.get_cell())
-}
-
-/// The actor: all its work is done as it starts, where a kill interrupts it and a panic is told to its supervisor.
-struct Kid<R>(R);
-
-impl<R: Runner> Actor for Kid<R> {
-    type Msg = ();
-    type State = Option<ToolStart>;
-    type Arguments = ToolStart;
-
-    async fn pre_start(&self, _: ActorRef<()>, start: ToolStart) -> Result<Self::State, ActorProcessingErr> {
-        Ok(Some(start))
-    }
-
-    async fn post_start(
-        &self,
-        myself: ActorRef<()>,
-        start: &mut Self::State,
-    ) -> Result<(), ActorProcessingErr> {
-        if let Some(start) = start.take() {
-            Box::pin(run::run(&self.0, start)).await;
-        }
-        myself.stop(None);
-        Ok(())
-    }
+    let work = async move { run::run(&runner, start).await };
+    spawn_kid(work, supervisor).await
 }

@@ -14,6 +14,7 @@ mod actor;
 mod conceal;
 mod kid;
 mod permits;
+mod pre_images;
 mod run;
 mod wardens;
 

@@ -2,10 +2,11 @@
 
 use crate::conceal;
 use crate::kid::ToolStart;
-use agentd_actor_kit::{Credit, Done, Handle, RunEvent, SessionMsg, StoreMsg, ToolMsg, ToolPermit};
+use crate::pre_images;
+use agentd_actor_kit::{Credit, Done, Handle, Read, RunEvent, SessionMsg, StoreMsg, ToolMsg, ToolPermit};
 use agentd_protocol::{Delta, ToolCallId, ToolOutcome, ToolStatus};
 use agentd_store::{Blob, fault};
-use agentd_tools::{Beneath, Finished, OnStart, Prepared, ProgressSink, Spilled, ToolContext};
+use agentd_tools::{Beneath, BlobSource, Finished, OnStart, Prepared, ProgressSink, Spilled, ToolContext};
 use bytes::Bytes;
 use ractor::ActorRef;
 use std::sync::Arc;
@@ -22,9 +23,11 @@ const EXECUTOR_PAUSE: Duration = Duration::from_millis(100);
 /// Pieces of output in the session's mailbox; those beyond are left out, live output may have gaps.
 const CREDITS: usize = 8;
 /// Output up to this size travels with the result into its append; more is kept as a file first.
-const BLOB_IN_APPEND: usize = 256 * 1024;
+pub(crate) const BLOB_IN_APPEND: usize = 256 * 1024;
 /// How long keeping a large output may take.
-const PUT_WITHIN: Duration = Duration::from_secs(30);
+pub(crate) const PUT_WITHIN: Duration = Duration::from_secs(30);
+/// How long reading a kept content may take.
+const GET_WITHIN: Duration = Duration::from_secs(30);
 
 /// Runs prepared calls; another one stands in for it in tests.
 pub(crate) trait Runner: Send + Sync + 'static {
@@ -153,9 +156,11 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
     let ctx = ToolContext {
         workdir: Arc::clone(&workdir),
         seen: start.seen,
+        jobs: start.jobs,
         warden: permit.warden.clone(),
         limits: Arc::clone(&permit.limits),
         spill_dir: permit.spill_dir.clone(),
+        blobs: blobs(&start.store),
         progress: news.progress(),
         on_start: OnStart::new(|| {
             // What began cannot be taken back, so a failure here has nobody to be told to.
@@ -167,24 +172,45 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
 
 /// Makes a result fit for the log: without credentials, and with output that was too long for it as a blob.
 async fn keep_output(finished: Finished, store: &Handle<StoreMsg>) -> (ToolOutcome, Vec<Blob>) {
-    let Finished { outcome, spilled } = finished;
+    let Finished {
+        outcome,
+        spilled,
+        pre_images,
+    } = finished;
     let mut outcome = conceal::outcome(outcome);
+    let mut blobs = pre_images::keep(pre_images, store, &mut outcome).await;
     let Some(spilled) = spilled else {
-        return (outcome, Vec::new());
+        return (outcome, blobs);
     };
     match keep(spilled, store).await {
-        Ok((name, blobs)) => {
+        Ok((name, spill)) => {
             if let Some(truncated) = &mut outcome.truncated {
                 truncated.spill = Some(name);
             }
-            (outcome, blobs)
+            blobs.extend(spill);
         }
         // The result is good without it; only the middle of a long output is lost.
-        Err(error) => {
-            tracing::warn!(%error, "the whole output of a tool could not be kept");
-            (outcome, Vec::new())
-        }
+        Err(error) => tracing::warn!(%error, "the whole output of a tool could not be kept"),
     }
+    (outcome, blobs)
+}
+
+/// Kept contents, as tools read them.
+fn blobs(store: &Handle<StoreMsg>) -> BlobSource {
+    let store = store.clone();
+    BlobSource::new(move |name| {
+        let store = store.clone();
+        async move {
+            let read = store
+                .call(GET_WITHIN, |done| StoreMsg::Read(Read::Blob { name, done }))
+                .await;
+            match read {
+                Ok(Ok(bytes)) => Ok(bytes.map(|bytes| bytes.to_vec())),
+                Ok(Err(error)) => Err(error.to_string()),
+                Err(error) => Err(error.to_string()),
+            }
+        }
+    })
 }
 
 async fn keep(spilled: Spilled, store: &Handle<StoreMsg>) -> Result<(String, Vec<Blob>), String> {

@@ -116,6 +116,7 @@ impl Runner for Played {
                 Finished {
                     outcome,
                     spilled: Some(Spilled::Memory(said("whole KEY").into_bytes())),
+                    pre_images: Vec::new(),
                 }
             }
             "spill" => {
@@ -131,6 +132,7 @@ impl Runner for Played {
                 Finished {
                     outcome,
                     spilled: Some(Spilled::Memory(b"whole".to_vec())),
+                    pre_images: Vec::new(),
                 }
             }
             _ => ToolOutcome::text(ToolStatus::Ok, "done").into(),
@@ -162,6 +164,7 @@ impl World {
         let args = ExecutorArgs {
             exe: PathBuf::from("/nonexistent"),
             environment: Environment::default(),
+            sandboxing: agentd_sandbox::Sandboxing::None,
             spill_dir: dir.path().join("spill"),
             tools: ToolLimits {
                 max_running,
@@ -188,6 +191,7 @@ impl World {
             prepared: registry.prepare("Bash", &json!({ "command": command })).unwrap(),
             workdir: self.dir.path().to_owned(),
             seen: Arc::new(FilesSeen::default()),
+            jobs: agentd_tools::Jobs::unheard(),
             executor: Handle::fixed("the tool executor", self.executor.clone()),
             store: agentd_actor_kit::Pointer::new("the store").handle(),
         };

@@ -1,7 +1,7 @@
 //! Each session's place for its process warden.
 
 use agentd_protocol::SessionId;
-use agentd_sandbox::{Environment, WardenSlot, WardenSpec};
+use agentd_sandbox::{Environment, Sandboxing, WardenSlot, WardenSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,6 +16,7 @@ const CLOSE_WITHIN: Duration = Duration::from_secs(20);
 pub(crate) struct Wardens {
     exe: PathBuf,
     environment: Environment,
+    sandboxing: Sandboxing,
     places: BTreeMap<SessionId, Place>,
 }
 
@@ -28,10 +29,11 @@ struct Place {
 }
 
 impl Wardens {
-    pub(crate) const fn new(exe: PathBuf, environment: Environment) -> Self {
+    pub(crate) const fn new(exe: PathBuf, environment: Environment, sandboxing: Sandboxing) -> Self {
         Self {
             exe,
             environment,
+            sandboxing,
             places: BTreeMap::new(),
         }
     }
@@ -53,7 +55,7 @@ impl Wardens {
                 environment,
             };
             Place {
-                slot: WardenSlot::new(spec),
+                slot: self.sandboxing.slot(spec, &session.to_string()),
                 workdir: workdir.to_owned(),
                 permits: 0,
             }

@@ -41,6 +41,7 @@ mod cases {
             i5_a_kill_of_the_kid_stops_its_command_within_a_second,
             i5_the_end_of_a_session_ends_what_its_commands_left_behind,
             i5_the_end_of_the_executor_ends_all_wardens,
+            i5_a_background_job_outlives_its_call_and_ends_with_its_session,
             a_large_output_is_kept_by_the_store_and_named_in_the_result,
             a_file_written_by_one_call_is_known_to_the_next,
         ];
@@ -132,6 +133,7 @@ mod cases {
         pointer: Pointer<ToolMsg>,
         store: Handle<StoreMsg>,
         seen: FilesSeen,
+        jobs: agentd_tools::Jobs,
     }
 
     const SESSION: SessionId = SessionId::from_bytes([7; 16]);
@@ -143,6 +145,7 @@ mod cases {
         let args = ExecutorArgs {
             exe: PathBuf::from("/proc/self/exe"),
             environment: Environment::allowed([], &[]),
+            sandboxing: agentd_sandbox::Sandboxing::None,
             spill_dir: dir.path().join("spill"),
             tools: ToolLimits::default(),
         };
@@ -158,6 +161,7 @@ mod cases {
             pointer,
             store: Handle::fixed("the store", store),
             seen: FilesSeen::default(),
+            jobs: agentd_tools::Jobs::unheard(),
         }
     }
 
@@ -173,6 +177,7 @@ mod cases {
                     .unwrap(),
                 workdir: self.dir.path().to_owned(),
                 seen: Arc::new(self.seen.clone()),
+                jobs: self.jobs.clone(),
                 executor: self.pointer.handle(),
                 store: self.store.clone(),
             };
@@ -283,6 +288,25 @@ mod cases {
         assert_eq!(outcome.status, ToolStatus::Ok);
     }
 
+    async fn i5_a_background_job_outlives_its_call_and_ends_with_its_session() {
+        let mut world = world().await;
+        let (outcome, _) = world
+            .call("BashStart", json!({ "command": "echo $$; exec sleep 300" }))
+            .await;
+        assert_eq!(outcome.status, ToolStatus::Ok, "{}", outcome.llm_text);
+        let mut text = String::new();
+        while !text.contains("\n[job 1 runs]") || text.starts_with('[') {
+            let poll = json!({ "job": 1, "wait_ms": 50 });
+            text = world.call("BashPoll", poll).await.0.llm_text;
+        }
+        let job = pid(text.lines().next().unwrap());
+        world
+            .executor
+            .cast(ToolMsg::SessionEnded { session: SESSION })
+            .unwrap();
+        wait_gone(job, Duration::from_secs(10)).await;
+    }
+
     async fn i5_the_end_of_the_executor_ends_all_wardens() {
         let mut world = world().await;
         let (outcome, _) = world
@@ -327,9 +351,10 @@ mod cases {
                 json!({ "file_path": "a/f", "old_string": "one", "new_string": "two" }),
             )
             .await;
-        assert_eq!(
-            (outcome.status, outcome.llm_text.as_str()),
-            (ToolStatus::Ok, "Changed a/f (once replaced).")
+        let text = outcome.llm_text;
+        assert!(
+            text.starts_with("Changed a/f (once replaced). Undo id: "),
+            "{text}"
         );
         world.call("Bash", json!({ "command": "echo three > a/f" })).await;
         let (outcome, _) = world

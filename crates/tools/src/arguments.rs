@@ -9,7 +9,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value};
 
 /// Other spellings of a field: tool, canonical name, the others.
-const SPELLINGS: [(&str, &str, &[&str]); 13] = [
+const SPELLINGS: [(&str, &str, &[&str]); 18] = [
     (
         "Read",
         "file_path",
@@ -37,6 +37,19 @@ const SPELLINGS: [(&str, &str, &[&str]); 13] = [
         &["new_text", "new", "new_str", "newText", "newString"],
     ),
     (
+        "MultiEdit",
+        "file_path",
+        &["path", "file", "filename", "filepath", "filePath", "target_file"],
+    ),
+    (
+        "ApplyPatch",
+        "patch",
+        &["input", "patch_text", "patchText", "diff"],
+    ),
+    ("ApplyPatch", "path", &["file_path", "file", "filePath"]),
+    ("ApplyPatch", "old", OLD),
+    ("ApplyPatch", "new", NEW),
+    (
         "Ls",
         "path",
         &[
@@ -54,6 +67,8 @@ const SPELLINGS: [(&str, &str, &[&str]); 13] = [
     ("Grep", "glob", &["include", "include_pattern", "file_pattern"]),
     ("Bash", "command", &["cmd", "commandline", "script"]),
 ];
+const OLD: &[&str] = &["old_string", "old_text", "old_str", "oldText", "oldString"];
+const NEW: &[&str] = &["new_string", "new_text", "new_str", "newText", "newString"];
 /// The same for all tools.
 const COMMON: [(&str, &[&str]); 3] = [
     ("case_insensitive", &["-i", "ignore_case", "ignoreCase"]),
@@ -110,6 +125,22 @@ fn normalised(spec: &ToolSpec, mut given: Map<String, Value>) -> Map<String, Val
         given.insert("timeout_ms".to_owned(), ms.map_or(timeout, Value::from));
     }
     given.retain(|_, value| !value.is_null());
+    if spec.name == "MultiEdit"
+        && let Some(edits) = given.get_mut("edits").and_then(Value::as_array_mut)
+    {
+        for edit in edits.iter_mut().filter_map(Value::as_object_mut) {
+            respell(
+                edit,
+                "old_string",
+                ["old", "old_text", "old_str", "oldText", "oldString"],
+            );
+            respell(
+                edit,
+                "new_string",
+                ["new", "new_text", "new_str", "newText", "newString"],
+            );
+        }
+    }
     for (name, value) in &mut given {
         let Some(wanted) = declared(spec, name).and_then(|schema| schema.get("type")?.as_str()) else {
             continue;
@@ -125,6 +156,15 @@ fn normalised(spec: &ToolSpec, mut given: Map<String, Value>) -> Map<String, Val
         }
     }
     given
+}
+
+fn respell(given: &mut Map<String, Value>, name: &str, others: [&str; 5]) {
+    if given.contains_key(name) {
+        return;
+    }
+    if let Some(value) = others.iter().find_map(|other| given.shift_remove(*other)) {
+        given.insert(name.to_owned(), value);
+    }
 }
 
 fn declared<'a>(spec: &'a ToolSpec, name: &str) -> Option<&'a Value> {

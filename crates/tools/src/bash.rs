@@ -32,17 +32,22 @@ pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     };
     let running = match start(&warden, prepared.text("command"), ctx).await {
         Ok(running) => running,
-        // The warden may have started it before it was lost.
-        Err(error @ (SandboxError::WardenGone | SandboxError::WardenSlow { .. })) => {
-            return lost(&error).into();
-        }
-        Err(error) => return from_sandbox(&error).into(),
+        Err(error) => return not_started(&error).into(),
     };
     ctx.on_start.begun();
     let progress = ctx.progress.clone();
     match running.collect(&spec, move |fresh| progress.report(fresh)).await {
         Ok(collected) => finished(collected, time, ctx),
         Err(error) => lost(&error).into(),
+    }
+}
+
+/// A command that could not be started, as far as we know.
+pub(crate) fn not_started(error: &SandboxError) -> ToolOutcome {
+    match error {
+        // The warden may have started it before it was lost.
+        SandboxError::WardenGone | SandboxError::WardenSlow { .. } => lost(error),
+        _ => from_sandbox(error),
     }
 }
 
@@ -57,7 +62,11 @@ fn lost(error: &SandboxError) -> ToolOutcome {
     outcome
 }
 
-async fn start(warden: &Warden, command: &str, ctx: &ToolContext) -> Result<Running, SandboxError> {
+pub(crate) async fn start(
+    warden: &Warden,
+    command: &str,
+    ctx: &ToolContext,
+) -> Result<Running, SandboxError> {
     let with = |shell: &str| CommandSpec {
         argv: vec![shell.to_owned(), "-c".to_owned(), command.to_owned()],
         cwd: ctx.workdir.path().to_owned(),
@@ -125,6 +134,7 @@ fn finished(collected: Collected, time: Duration, ctx: &ToolContext) -> Finished
             ..ToolOutcome::text(status, text)
         },
         spilled,
+        pre_images: Vec::new(),
     }
 }
 

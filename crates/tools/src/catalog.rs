@@ -1,16 +1,40 @@
 //! The built-in tools as the model is told of them.
 
+use crate::catalog_edit::{apply_patch, edit, multi_edit, undo_patch, write};
 use crate::context::ToolLimits;
+use crate::job_tools::{bash_kill, bash_poll, bash_start};
 use crate::spec::ToolSpec;
+use crate::talk::{ask_user, todo_write};
+use crate::web_fetch::web_fetch;
 use agentd_protocol::EffectClass;
 use serde_json::{Value, json};
 
 /// All built-in tools, in the order in which models are told of them.
 pub(crate) fn builtin(limits: &ToolLimits) -> Vec<ToolSpec> {
-    vec![read(limits), write(), edit(), ls(), glob(), grep(), bash(limits)]
+    let mut specs = vec![
+        read(limits),
+        write(),
+        edit(),
+        multi_edit(),
+        apply_patch(),
+        undo_patch(),
+        ls(),
+        glob(),
+        grep(),
+        bash(limits),
+        bash_start(limits),
+        bash_poll(),
+        bash_kill(),
+        todo_write(),
+        ask_user(),
+    ];
+    if limits.web.enabled {
+        specs.push(web_fetch(limits));
+    }
+    specs
 }
 
-fn object(properties: &Value, required: &[&str]) -> Value {
+pub(crate) fn object(properties: &Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
 }
 
@@ -35,50 +59,6 @@ fn read(limits: &ToolLimits) -> ToolSpec {
         example: json!({ "file_path": "src/main.rs", "offset": 1, "limit": 200 }),
         effect: EffectClass::Read,
         idempotent: true,
-    }
-}
-
-fn write() -> ToolSpec {
-    ToolSpec {
-        name: "Write",
-        aliases: &["write_file", "create_file", "writefile", "save_file"],
-        title: "Write a file",
-        description: "Creates a file (and its directories) or replaces the whole content of one. A file that exists must have been read in this \
-                      session, and be unchanged since. To change a part of a file use Edit."
-            .to_owned(),
-        schema: object(
-            &json!({
-                "file_path": { "type": "string", "minLength": 1, "description": "The file, relative to the working directory" },
-                "content": { "type": "string", "description": "The whole content" }
-            }),
-            &["file_path", "content"],
-        ),
-        example: json!({ "file_path": "notes.md", "content": "# Notes\n" }),
-        effect: EffectClass::Write,
-        idempotent: false,
-    }
-}
-
-fn edit() -> ToolSpec {
-    ToolSpec {
-        name: "Edit",
-        aliases: &["edit_file", "str_replace", "replace_in_file", "search_replace", "editfile"],
-        title: "Edit a file",
-        description: "Replaces an exact text in a file that was read in this session and is unchanged since. `old_string` must be in the file exactly as \
-                      given, with its whitespace, without the line numbers that Read adds, and exactly once, unless `replace_all` is true."
-            .to_owned(),
-        schema: object(
-            &json!({
-                "file_path": { "type": "string", "minLength": 1, "description": "The file, relative to the working directory" },
-                "old_string": { "type": "string", "minLength": 1, "description": "The text to replace" },
-                "new_string": { "type": "string", "description": "What to put in its place" },
-                "replace_all": { "type": "boolean", "description": "Replace every occurrence" }
-            }),
-            &["file_path", "old_string", "new_string"],
-        ),
-        example: json!({ "file_path": "src/main.rs", "old_string": "let a = 1;", "new_string": "let a = 2;" }),
-        effect: EffectClass::Write,
-        idempotent: false,
     }
 }
 

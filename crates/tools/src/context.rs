@@ -1,5 +1,7 @@
 //! What a running tool is given, and what it gives back.
 
+use crate::jobs::Jobs;
+use crate::pre_image::PreImage;
 use crate::seen::FilesSeen;
 use agentd_protocol::ToolOutcome;
 use agentd_sandbox::{Beneath, SpillFile, WardenSlot};
@@ -7,6 +9,7 @@ use agentd_settings::ToolsConfig;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// Limits of tool calls.
@@ -70,6 +73,39 @@ impl fmt::Debug for OnStart {
     }
 }
 
+/// The bytes of a kept blob, or that there is none; the error says why it cannot be known.
+type Fetched = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, String>> + Send>>;
+
+/// Where kept blobs are read. Every answer comes in bounded time.
+#[derive(Clone)]
+pub struct BlobSource(Arc<dyn Fn(String) -> Fetched + Send + Sync>);
+
+impl BlobSource {
+    /// A source that asks `f` for a blob by its name.
+    pub fn new<F>(f: impl Fn(String) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Result<Option<Vec<u8>>, String>> + Send + 'static,
+    {
+        Self(Arc::new(move |name| Box::pin(f(name))))
+    }
+
+    /// There are none.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::new(|_| std::future::ready(Ok(None)))
+    }
+
+    pub(crate) async fn fetch(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+        (self.0)(name.to_owned()).await
+    }
+}
+
+impl fmt::Debug for BlobSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BlobSource")
+    }
+}
+
 /// What a running tool is given.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
@@ -79,10 +115,14 @@ pub struct ToolContext {
     pub seen: Arc<FilesSeen>,
     /// The session's process warden.
     pub warden: WardenSlot,
+    /// The session's background jobs.
+    pub jobs: Jobs,
     /// The limits.
     pub limits: Arc<ToolLimits>,
     /// Where output that is too long for a result is put meanwhile.
     pub spill_dir: PathBuf,
+    /// Where the contents are that files had before they were changed.
+    pub blobs: BlobSource,
     /// Who sees output while it comes.
     pub progress: ProgressSink,
     /// Who wants to know that the effect has begun.
@@ -119,6 +159,8 @@ pub struct Finished {
     pub outcome: ToolOutcome,
     /// The whole output, when the result is not all of it.
     pub spilled: Option<Spilled>,
+    /// The contents of changed files before the change, to be stored as blobs.
+    pub pre_images: Vec<PreImage>,
 }
 
 impl From<ToolOutcome> for Finished {
@@ -126,6 +168,7 @@ impl From<ToolOutcome> for Finished {
         Self {
             outcome,
             spilled: None,
+            pre_images: Vec::new(),
         }
     }
 }

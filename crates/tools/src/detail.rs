@@ -1,7 +1,7 @@
 //! What exactly a call will do, for the person who is asked.
 
 use crate::prepared::{Prepared, Subject};
-use crate::{edit, write};
+use crate::{apply_patch, edit, replacement, write};
 use agentd_sandbox::Beneath;
 
 /// The longest file that is compared, and the longest detail.
@@ -13,8 +13,10 @@ impl Prepared {
     #[must_use]
     pub fn detail(&self, workdir: &Beneath) -> String {
         let detail = match (&self.subject, self.name) {
-            (_, "Edit") => edit::preview(self, workdir, MAX_BYTES),
+            (_, "Edit" | "MultiEdit") => edit::preview(self, workdir, MAX_BYTES),
             (_, "Write") => write::preview(self, workdir, MAX_BYTES),
+            (Subject::Paths(_), "ApplyPatch") => apply_patch::preview(self, workdir, MAX_BYTES),
+            (_, "ApplyPatch") => replacement::preview(self, workdir, MAX_BYTES),
             // The command is shown whole, whatever its length: this is what is approved.
             (Subject::Command { command }, _) => {
                 return format!("{command}\n(in {})", workdir.path().display());
@@ -27,6 +29,10 @@ impl Prepared {
                     format!(" {pattern:?} in")
                 };
                 format!("{}{what} {path}", self.name)
+            }
+            (Subject::Paths(paths), _) => {
+                let list: String = paths.iter().map(|(_, path)| format!("\n{path}")).collect();
+                format!("{}{list}", self.title)
             }
             (Subject::Url(url), _) => url.clone(),
             (Subject::Nothing, _) => self.title.clone(),

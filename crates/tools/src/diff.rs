@@ -14,10 +14,10 @@ pub(crate) struct Change {
     pub(crate) removed: usize,
 }
 
-/// The change from one content to another. An absent old content is a new file.
-pub(crate) fn change(path: &str, old: Option<&[u8]>, new: &[u8]) -> Change {
+/// The change from one content to another. An absent old content is a new file, an absent new one a file that goes.
+pub(crate) fn change(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Change {
     let before = String::from_utf8_lossy(old.unwrap_or_default());
-    let after = String::from_utf8_lossy(new);
+    let after = String::from_utf8_lossy(new.unwrap_or_default());
     // Past the deadline the diff is coarser, never wrong.
     let diff = TextDiff::configure()
         .timeout(Duration::from_millis(500))
@@ -27,15 +27,17 @@ pub(crate) fn change(path: &str, old: Option<&[u8]>, new: &[u8]) -> Change {
             .filter(|change| change.tag() == tag)
             .count()
     };
-    let from = if old.is_some() {
-        format!("a/{path}")
-    } else {
-        "/dev/null".to_owned()
+    let side = |name: char, there: bool| {
+        if there {
+            format!("{name}/{path}")
+        } else {
+            "/dev/null".to_owned()
+        }
     };
     let text = diff
         .unified_diff()
         .context_radius(3)
-        .header(&from, &format!("b/{path}"))
+        .header(&side('a', old.is_some()), &side('b', new.is_some()))
         .to_string();
     Change {
         text,
@@ -52,7 +54,7 @@ mod tests {
     fn a_change_is_a_unified_diff_with_its_counts() {
         let expected = "--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n";
         assert_eq!(
-            change("f", Some(b"a\nb\nc\n"), b"a\nB\nc\n"),
+            change("f", Some(b"a\nb\nc\n"), Some(b"a\nB\nc\n")),
             Change {
                 text: expected.to_owned(),
                 added: 1,
@@ -63,8 +65,10 @@ mod tests {
 
     #[test]
     fn a_new_file_comes_from_nothing() {
-        let made = change("f", None, b"x\n");
+        let made = change("f", None, Some(b"x\n"));
         assert_eq!(made.text, "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+x\n");
         assert_eq!((made.added, made.removed), (1, 0));
+        let gone = change("f", Some(b"x\n"), None);
+        assert_eq!(gone.text, "--- a/f\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n");
     }
 }

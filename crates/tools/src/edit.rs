@@ -1,77 +1,152 @@
-//! Edit: replaces an exact text in a file that the session knows.
+//! Edit and MultiEdit: exact texts replaced in a file that the session knows.
 
-use crate::context::ToolContext;
+use crate::change_set::{self, Before, FileChange};
+use crate::context::{Finished, ToolContext};
 use crate::diff::change;
 use crate::matching::{Mismatch, replace};
+use crate::pre_image::changed;
 use crate::prepared::Prepared;
 use crate::read::{binary_kind, explain, locate, open, refuse_binary};
 use crate::refusal::{Code, refuse};
 use crate::run::Abandoned;
 use crate::seen::{FilesSeen, Seen, sha256};
-use crate::write::written;
 use agentd_protocol::ToolOutcome;
-use agentd_sandbox::{Beneath, Version};
+use agentd_sandbox::Beneath;
+use serde_json::Value;
 use std::path::Path;
 
-pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> ToolOutcome {
-    edit(prepared, ctx, abandoned).unwrap_or_else(|refusal| refusal)
+pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Finished {
+    edit(prepared, ctx, abandoned).unwrap_or_else(Into::into)
 }
 
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-fn edit(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result<ToolOutcome, ToolOutcome> {
+fn edit(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result<Finished, ToolOutcome> {
     let path = locate(prepared, ctx)?;
-    let (old, version) = load(&ctx.workdir, &path, ctx.limits.max_file_bytes)?;
-    require_seen(&ctx.seen, &path, &old)?;
-    let (new, count) = apply(prepared, &path, &old)?;
-    if abandoned.yes() {
-        return Err(refuse(
-            Code::Tool,
-            "Edit was cancelled before it changed anything.",
-        ));
-    }
-    ctx.workdir
-        .replace(&path, &new, &version)
-        .map_err(|error| explain(&ctx.workdir, &path, &error))?;
-    let times = if count == 1 {
+    let before = load(&ctx.workdir, &path, ctx.limits.max_file_bytes)?;
+    require_seen(&ctx.seen, &path, &before.content)?;
+    let (new, count) = apply(prepared, &path, &before.content)?;
+    abandoned.stop(prepared.name)?;
+    let change = FileChange {
+        path: path.clone(),
+        before: Some(before),
+        after: Some(new),
+        mode: None,
+    };
+    change_set::apply(&ctx.workdir, std::slice::from_ref(&change))?;
+    let said = |undo_id: &str| {
+        format!(
+            "Changed {} ({} replaced). Undo id: {undo_id}",
+            path.display(),
+            times(count)
+        )
+    };
+    Ok(changed(said, vec![change]))
+}
+
+pub(crate) fn times(count: usize) -> String {
+    if count == 1 {
         "once".to_owned()
     } else {
         format!("{count} times")
-    };
-    let said = format!("Changed {} ({times} replaced).", path.display());
-    Ok(written(&said, &path, Some(&old), &new))
+    }
 }
 
-/// The content after the edit, and how often the text was replaced.
+/// One text to replace.
+struct Replacement<'a> {
+    old: &'a str,
+    new: &'a str,
+    all: bool,
+    /// Which of several it is, in words.
+    which: String,
+}
+
+fn replacements(prepared: &Prepared) -> Vec<Replacement<'_>> {
+    match prepared.input.get("edits").and_then(Value::as_array) {
+        None => vec![replacement(&prepared.input, String::new())],
+        Some(edits) => edits
+            .iter()
+            .enumerate()
+            .map(|(at, edit)| replacement(edit, format!(" of edit {}", at + 1)))
+            .collect(),
+    }
+}
+
+fn replacement(input: &Value, which: String) -> Replacement<'_> {
+    let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
+    Replacement {
+        old: text("old_string"),
+        new: text("new_string"),
+        all: input
+            .get("replace_all")
+            .and_then(Value::as_bool)
+            .unwrap_or_default(),
+        which,
+    }
+}
+
+/// The content after all edits, each seeing what those before it made, and how often a text was replaced.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 pub(crate) fn apply(prepared: &Prepared, path: &Path, old: &[u8]) -> Result<(Vec<u8>, usize), ToolOutcome> {
-    let (from, to) = (prepared.text("old_string"), prepared.text("new_string"));
-    replace(old, from, to, prepared.flag("replace_all")).map_err(|mismatch| match mismatch {
+    let (mut content, mut count) = (old.to_vec(), 0);
+    for one in replacements(prepared) {
+        let (next, times) = replace(&content, one.old, one.new, one.all)
+            .map_err(|mismatch| misses(prepared.name, &one, path, mismatch))?;
+        (content, count) = (next, count + times);
+    }
+    if content == old {
+        let text = format!(
+            "{}: the edits together change nothing in {}.",
+            prepared.name,
+            path.display()
+        );
+        return Err(refuse(Code::Validation, text));
+    }
+    Ok((content, count))
+}
+
+fn misses(tool: &str, one: &Replacement<'_>, path: &Path, mismatch: Mismatch) -> ToolOutcome {
+    let (which, path) = (&one.which, path.display());
+    match mismatch {
         Mismatch::NotFound { near } => {
-            let hint = match near {
-                Some((line, text)) => {
-                    format!("Line {line} differs in whitespace only: {text:?}. Give `old_string` with exactly that whitespace.")
-                }
-                None => "Read the file again and copy the text exactly, without the line numbers.".to_owned(),
-            };
-            refuse(Code::NotFound, format!("Edit: `old_string` is not in {}. {hint}", path.display()))
+            let hint = not_found_hint(near, "old_string");
+            refuse(
+                Code::NotFound,
+                format!("{tool}: `old_string`{which} is not in {path}. {hint}"),
+            )
         }
         Mismatch::NotUnique { lines } => {
-            let shown: Vec<String> = lines.iter().take(10).map(ToString::to_string).collect();
-            let more = if lines.len() > 10 { ", ..." } else { "" };
+            let shown = first_lines(&lines);
             let text = format!(
-                "Edit: `old_string` is {} times in {} (lines {}{more}). Add lines around it until it is unique, or set `replace_all` to true.",
+                "{tool}: `old_string`{which} is {} times in {path} (lines {shown}). Add lines around it until it is unique, or set `replace_all` to true.",
                 lines.len(),
-                path.display(),
-                shown.join(", ")
             );
             refuse(Code::NotUnique, text)
         }
-    })
+    }
 }
 
-/// A text file of bounded size, with its version.
+/// What to do about a text that is not in a file.
+pub(crate) fn not_found_hint(near: Option<(usize, String)>, field: &str) -> String {
+    match near {
+        Some((line, text)) => {
+            format!(
+                "Line {line} differs in whitespace only: {text:?}. Give `{field}` with exactly that whitespace."
+            )
+        }
+        None => "Read the file again and copy the text exactly, without the line numbers.".to_owned(),
+    }
+}
+
+/// The first of many numbers of lines.
+pub(crate) fn first_lines(lines: &[usize]) -> String {
+    let shown: Vec<String> = lines.iter().take(10).map(ToString::to_string).collect();
+    let more = if lines.len() > 10 { ", ..." } else { "" };
+    format!("{}{more}", shown.join(", "))
+}
+
+/// A text file of bounded size, as it is.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-pub(crate) fn load(workdir: &Beneath, path: &Path, max: u64) -> Result<(Vec<u8>, Version), ToolOutcome> {
+pub(crate) fn load(workdir: &Beneath, path: &Path, max: u64) -> Result<Before, ToolOutcome> {
     let opened = open(workdir, path)?;
     let (content, opened) = match workdir.read(path, max) {
         Ok(read) if read.1.version == opened.version => read,
@@ -85,15 +160,25 @@ pub(crate) fn load(workdir: &Beneath, path: &Path, max: u64) -> Result<(Vec<u8>,
     };
     match binary_kind(&content) {
         Some(kind) => Err(refuse_binary(path, kind, opened.bytes)),
-        None => Ok((content, opened.version)),
+        None => Ok(Before {
+            content,
+            version: opened.version,
+            mode: opened.mode,
+        }),
     }
 }
 
 /// Whether the session knows this content.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 pub(crate) fn require_seen(seen: &FilesSeen, path: &Path, content: &[u8]) -> Result<(), ToolOutcome> {
+    unless_seen(seen.check(&path.to_string_lossy(), &sha256(content)), path)
+}
+
+/// The refusal for a file that the session does not know.
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+pub(crate) fn unless_seen(seen: Seen, path: &Path) -> Result<(), ToolOutcome> {
     let name = path.display();
-    match seen.check(&path.to_string_lossy(), &sha256(content)) {
+    match seen {
         Seen::Same => Ok(()),
         Seen::Never => Err(refuse(
             Code::NotRead,
@@ -114,16 +199,24 @@ pub(crate) fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> Strin
         .relative(prepared.path())
         .map_err(|error| error.to_string())
         .and_then(|path| {
-            let (old, _) = load(workdir, &path, max).map_err(|refusal| refusal.llm_text)?;
+            let old = load(workdir, &path, max)
+                .map_err(|refusal| refusal.llm_text)?
+                .content;
             let (new, _) = apply(prepared, &path, &old).map_err(|refusal| refusal.llm_text)?;
-            Ok(change(&path.to_string_lossy(), Some(&old), &new).text)
+            Ok(change(&path.to_string_lossy(), Some(&old), Some(&new)).text)
         });
     attempt.unwrap_or_else(|why| {
-        let wanted = change(
-            prepared.path(),
-            Some(prepared.text("old_string").as_bytes()),
-            prepared.text("new_string").as_bytes(),
-        );
-        format!("As things are this edit fails: {why}\n{}", wanted.text)
+        let wanted: String = replacements(prepared)
+            .iter()
+            .map(|one| {
+                change(
+                    prepared.path(),
+                    Some(one.old.as_bytes()),
+                    Some(one.new.as_bytes()),
+                )
+                .text
+            })
+            .collect();
+        format!("As things are this edit fails: {why}\n{wanted}")
     })
 }

@@ -9,34 +9,49 @@
 //!
 //! Flow: name and arguments -> [`Registry::prepare`] -> [`Prepared`] (judged by the gate) -> [`run`] -> [`Finished`].
 
+mod apply_patch;
 mod arguments;
 mod bash;
 mod catalog;
+mod catalog_edit;
+mod change_set;
 mod context;
 mod detail;
 mod diff;
 mod edit;
+mod edit_arguments;
 mod glob;
 mod grep;
 mod grep_sink;
+mod job_tools;
+mod jobs;
 mod ls;
 mod matching;
+mod patch;
+mod pre_image;
 mod prepared;
 mod read;
 mod refusal;
+mod replacement;
 mod run;
 mod seen;
 mod shape;
+mod similarity;
 mod spec;
 mod suggest;
+mod talk;
+mod undo;
 mod walk;
+mod web_fetch;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
 pub use agentd_sandbox::{Beneath, WardenSlot};
-pub use context::{Finished, OnStart, Progress, ProgressSink, Spilled, ToolContext, ToolLimits};
+pub use context::{BlobSource, Finished, OnStart, Progress, ProgressSink, Spilled, ToolContext, ToolLimits};
+pub use jobs::{JobEnding, JobNews, Jobs};
+pub use pre_image::PreImage;
 pub use prepared::{PathOp, Prepared, Subject};
 pub use run::run;
 pub use seen::{FilesSeen, Seen};

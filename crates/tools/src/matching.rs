@@ -46,7 +46,8 @@ pub(crate) fn replace(content: &[u8], old: &str, new: &str, all: bool) -> Result
     Ok((changed, found.len()))
 }
 
-fn ends_lines_with_crlf(content: &[u8]) -> bool {
+/// Whether every line ends with CR LF.
+pub(crate) fn ends_lines_with_crlf(content: &[u8]) -> bool {
     let lf = memchr::memchr_iter(b'\n', content).count();
     lf > 0 && memmem::find_iter(content, b"\r\n").count() == lf
 }

@@ -1,7 +1,9 @@
 //! A call that was checked.
 
 use crate::refusal::{Code, refuse};
+use crate::seen::FilesSeen;
 use crate::spec::ToolSpec;
+use crate::{apply_patch, edit_arguments, talk, undo, web_fetch};
 use agentd_protocol::{EffectClass, ToolOutcome};
 use serde_json::Value;
 use std::path::{Component, Path, PathBuf};
@@ -26,6 +28,8 @@ pub enum Subject {
         /// where it was given so.
         path: String,
     },
+    /// Several files; each is judged.
+    Paths(Vec<(PathOp, String)>),
     /// A command line.
     Command {
         /// The text that the shell gets.
@@ -58,16 +62,13 @@ impl Prepared {
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     pub(crate) fn of(spec: &ToolSpec, mut input: Value) -> Result<Self, ToolOutcome> {
         let text = |name: &str| input.get(name).and_then(Value::as_str).map(str::to_owned);
-        let field = if matches!(spec.name, "Read" | "Write" | "Edit") {
+        let field = if matches!(spec.name, "Read" | "Write" | "Edit" | "MultiEdit") {
             "file_path"
         } else {
             "path"
         };
         let path = text(field).unwrap_or_else(|| ".".to_owned());
-        if spec.name == "Edit" && input.get("old_string") == input.get("new_string") {
-            let why = "Edit: `old_string` and `new_string` are equal, so nothing would change. Give the text as it should become in `new_string`.";
-            return Err(refuse(Code::InvalidArgs, why));
-        }
+        edit_arguments::check(spec.name, &input)?;
         let (subject, about) = if let Some(command) = text("command") {
             if command.contains('\0') {
                 return Err(refuse(
@@ -79,6 +80,16 @@ impl Prepared {
                 .filter(|words| !words.trim().is_empty())
                 .unwrap_or_else(|| command.clone());
             (Subject::Command { command }, about)
+        } else if spec.effect == EffectClass::None {
+            (Subject::Nothing, talk::about(&input))
+        } else if spec.name == "UndoPatch" {
+            // Which files it is about, only the session knows: see [`Prepared::knowing`].
+            (Subject::Nothing, text("undo_id").unwrap_or_default())
+        } else if let Some(patch) = text("patch").filter(|_| spec.name == "ApplyPatch") {
+            apply_patch::about(&patch)?
+        } else if let Some(url) = text("url") {
+            let url = web_fetch::address(&url)?;
+            (Subject::Url(url.clone()), url)
         } else {
             let op = if spec.effect == EffectClass::Write {
                 PathOp::Write
@@ -90,9 +101,15 @@ impl Prepared {
                 text("pattern").map_or_else(|| path.clone(), |pattern| format!("{pattern} in {path}"));
             (Subject::Path { op, path }, about)
         };
-        if let (Subject::Path { path, .. }, Some(object)) = (&subject, input.as_object_mut()) {
-            // What is judged is what is opened.
-            object.insert(field.to_owned(), Value::from(path.clone()));
+        // What is judged is what is opened.
+        match (&subject, input.as_object_mut()) {
+            (Subject::Path { path, .. }, Some(object)) => {
+                object.insert(field.to_owned(), Value::from(path.clone()));
+            }
+            (Subject::Url(url), Some(object)) => {
+                object.insert("url".to_owned(), Value::from(url.clone()));
+            }
+            _ => {}
         }
         let title = format!("{} {}", spec.name, one_line(&about));
         Ok(Self {
@@ -126,6 +143,19 @@ impl Prepared {
         self
     }
 
+    /// The same call with what only the session knows: an undo is about the files that its change was about. Without it
+    /// an undo does nothing.
+    ///
+    /// # Errors
+    /// There is no such change.
+    #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+    pub fn knowing(self, seen: &FilesSeen) -> Result<Self, ToolOutcome> {
+        if self.name == "UndoPatch" {
+            return undo::about(self, seen);
+        }
+        Ok(self)
+    }
+
     pub(crate) fn text(&self, name: &str) -> &str {
         self.input.get(name).and_then(Value::as_str).unwrap_or_default()
     }
@@ -141,7 +171,7 @@ impl Prepared {
     pub(crate) fn path(&self) -> &str {
         match &self.subject {
             Subject::Path { path, .. } => path,
-            Subject::Command { .. } | Subject::Url(_) | Subject::Nothing => ".",
+            Subject::Paths(_) | Subject::Command { .. } | Subject::Url(_) | Subject::Nothing => ".",
         }
     }
 }

@@ -19,6 +19,11 @@ pub(crate) enum Code {
     TooLarge,
     Binary,
     Exec,
+    FuzzyFailed,
+    Validation,
+    UndoNotFound,
+    UndoLost,
+    UndoConflict,
     Timeout,
     Tool,
 }
@@ -38,6 +43,11 @@ impl Code {
             Self::TooLarge => "E_TOO_LARGE",
             Self::Binary => "E_BINARY",
             Self::Exec => "E_EXEC",
+            Self::FuzzyFailed => "E_FUZZY_FAILED",
+            Self::Validation => "E_VALIDATION_FAILED",
+            Self::UndoNotFound => "E_UNDO_NOT_FOUND",
+            Self::UndoLost => "E_UNDO_BAK_MISSING",
+            Self::UndoConflict => "E_UNDO_CONFLICT",
             Self::Timeout => "E_TIMEOUT",
             Self::Tool => "E_TOOL",
         }

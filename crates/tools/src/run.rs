@@ -3,7 +3,8 @@
 use crate::context::{Finished, ToolContext};
 use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
-use crate::{bash, edit, glob, grep, ls, read, write};
+use crate::undo::Wanted;
+use crate::{apply_patch, bash, edit, glob, grep, job_tools, ls, read, replacement, undo, web_fetch, write};
 use agentd_protocol::ToolOutcome;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +21,16 @@ pub(crate) struct Abandoned(Arc<AtomicBool>);
 impl Abandoned {
     pub(crate) fn yes(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// The last word before a tool changes something.
+    #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+    pub(crate) fn stop(&self, tool: &str) -> Result<(), ToolOutcome> {
+        if self.yes() {
+            let text = format!("{tool} was cancelled before it changed anything.");
+            return Err(refuse(Code::Tool, text));
+        }
+        Ok(())
     }
 }
 
@@ -38,24 +49,33 @@ pub async fn run(prepared: &Prepared, ctx: ToolContext) -> Finished {
     let began = Instant::now();
     let mut finished = match prepared.name {
         "Bash" => bash::run(prepared, &ctx).await,
-        _ => on_files(prepared.clone(), ctx).await.into(),
+        "BashStart" => job_tools::start(prepared, &ctx).await,
+        "BashPoll" => job_tools::poll(prepared, &ctx).await,
+        "BashKill" => job_tools::kill(prepared, &ctx).await,
+        "WebFetch" => web_fetch::run(prepared, &ctx).await,
+        "UndoPatch" => match undo::fetch(prepared, &ctx).await {
+            Ok(wanted) => on_files(prepared.clone(), ctx, wanted).await,
+            Err(refusal) => refusal.into(),
+        },
+        _ => on_files(prepared.clone(), ctx, Vec::new()).await,
     };
     finished.outcome.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     finished
 }
 
-async fn on_files(prepared: Prepared, ctx: ToolContext) -> ToolOutcome {
+/// `wanted` is what an undo puts back.
+async fn on_files(prepared: Prepared, ctx: ToolContext, wanted: Vec<Wanted>) -> Finished {
     let watch = Watch(Abandoned::default());
     let abandoned = watch.0.clone();
     let name = prepared.name;
     ctx.on_start.begun();
-    let work = tokio::task::spawn_blocking(move || dispatch(&prepared, &ctx, &abandoned));
+    let work = tokio::task::spawn_blocking(move || dispatch(&prepared, &ctx, &abandoned, wanted));
     match timeout(FILES_WITHIN, work).await {
-        Ok(Ok(outcome)) => outcome,
+        Ok(Ok(finished)) => finished,
         Ok(Err(error)) => match error.try_into_panic() {
             // Whoever runs the tool deals with its panics.
             Ok(panic) => std::panic::resume_unwind(panic),
-            Err(error) => refuse(Code::Tool, format!("{name} was stopped: {error}.")),
+            Err(error) => refuse(Code::Tool, format!("{name} was stopped: {error}.")).into(),
         },
         Err(_) => refuse(
             Code::Timeout,
@@ -63,18 +83,22 @@ async fn on_files(prepared: Prepared, ctx: ToolContext) -> ToolOutcome {
                 "{name} took longer than {} s and was given up.",
                 FILES_WITHIN.as_secs()
             ),
-        ),
+        )
+        .into(),
     }
 }
 
-fn dispatch(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> ToolOutcome {
+fn dispatch(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned, wanted: Vec<Wanted>) -> Finished {
     match prepared.name {
-        "Read" => read::run(prepared, ctx),
+        "Read" => read::run(prepared, ctx).into(),
         "Write" => write::run(prepared, ctx, abandoned),
-        "Edit" => edit::run(prepared, ctx, abandoned),
-        "Ls" => ls::run(prepared, ctx),
-        "Glob" => glob::run(prepared, ctx, abandoned),
-        "Grep" => grep::run(prepared, ctx, abandoned),
-        other => refuse(Code::UnknownTool, format!("{other} cannot be run here.")),
+        "Edit" | "MultiEdit" => edit::run(prepared, ctx, abandoned),
+        "ApplyPatch" if prepared.input.get("patch").is_some() => apply_patch::run(prepared, ctx, abandoned),
+        "ApplyPatch" => replacement::run(prepared, ctx, abandoned),
+        "UndoPatch" => undo::run(prepared, ctx, abandoned, wanted),
+        "Ls" => ls::run(prepared, ctx).into(),
+        "Glob" => glob::run(prepared, ctx, abandoned).into(),
+        "Grep" => grep::run(prepared, ctx, abandoned).into(),
+        other => refuse(Code::UnknownTool, format!("{other} cannot be run here.")).into(),
     }
 }

@@ -2,12 +2,52 @@
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 
-/// The files that a session has read or written, each with the SHA-256 of what it saw. Pure; rebuilt from the log.
+/// The most changes that can be undone; older ones are forgotten.
+const MAX_UNDOS: usize = 256;
+
+/// The files that a session has read or written, each with the SHA-256 of what it saw, and the changes that it made.
+/// Pure; rebuilt from the log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FilesSeen(BTreeMap<String, String>);
+pub struct FilesSeen {
+    known: BTreeMap<String, String>,
+    /// The first one is the oldest.
+    undos: VecDeque<Undo>,
+}
+
+/// A change that was made, as undoing it needs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Undo {
+    pub(crate) id: String,
+    pub(crate) files: Vec<UndoFile>,
+}
+
+/// One file of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UndoFile {
+    pub(crate) path: String,
+    /// The hash of its content before; absent: it was not there.
+    pub(crate) before: Option<String>,
+    /// The hash of its content afterwards; absent: it was gone.
+    pub(crate) after: Option<String>,
+    /// Its permission bits before.
+    pub(crate) mode: Option<u32>,
+}
+
+impl UndoFile {
+    fn of(change: &Value) -> Option<Self> {
+        let text = |name| change.get(name).and_then(Value::as_str).map(str::to_owned);
+        let mode = change.get("mode").and_then(Value::as_u64);
+        Some(Self {
+            path: text("path")?,
+            before: text("before_sha256"),
+            after: text("after_sha256"),
+            mode: mode.and_then(|mode| u32::try_from(mode).ok()),
+        })
+    }
+}
 
 /// What a session knows of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,18 +61,46 @@ pub enum Seen {
 }
 
 impl FilesSeen {
-    /// Learns from the `details` of a `tool.finished`: Read, Write and Edit leave the path and the hash of the content there.
+    /// Learns from the `details` of a `tool.finished`: tools on files leave paths and hashes of contents there.
     pub fn apply(&mut self, details: Option<&Value>) {
         let text = |name| details.and_then(|details: &Value| details.get(name)?.as_str());
         if let (Some(path), Some(sha256)) = (text("path"), text("sha256")) {
-            self.0.insert(path.to_owned(), sha256.to_owned());
+            self.known.insert(path.to_owned(), sha256.to_owned());
         }
+        let changes = details
+            .and_then(|details| details.get("changes")?.as_array())
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        let files: Vec<UndoFile> = changes.iter().filter_map(UndoFile::of).collect();
+        for file in &files {
+            match &file.after {
+                Some(after) => self.known.insert(file.path.clone(), after.clone()),
+                None => self.known.remove(&file.path),
+            };
+        }
+        if let Some(id) = text("undo_id")
+            && !files.is_empty()
+        {
+            self.undos.retain(|undo| undo.id != id);
+            if self.undos.len() >= MAX_UNDOS {
+                self.undos.pop_front();
+            }
+            self.undos.push_back(Undo {
+                id: id.to_owned(),
+                files,
+            });
+        }
+    }
+
+    /// A change by its name.
+    pub(crate) fn undo(&self, id: &str) -> Option<&Undo> {
+        self.undos.iter().rev().find(|undo| undo.id == id)
     }
 
     /// What is known of a file with this hash.
     #[must_use]
     pub fn check(&self, path: &str, sha256: &str) -> Seen {
-        match self.0.get(path) {
+        match self.known.get(path) {
             None => Seen::Never,
             Some(known) if known == sha256 => Seen::Same,
             Some(_) => Seen::Changed,
@@ -66,6 +134,40 @@ mod tests {
             (seen.check("a", "1"), seen.check("a", "2"), seen.check("b", "1")),
             (Seen::Same, Seen::Changed, Seen::Never)
         );
+    }
+
+    #[test]
+    fn changes_of_several_files_are_learned_and_old_ones_forgotten() {
+        let change = |id: usize| {
+            json!({ "undo_id": id.to_string(), "changes": [
+                { "path": "a", "before_sha256": null, "after_sha256": "1", "mode": null },
+                { "path": "b", "before_sha256": "2", "after_sha256": null, "mode": 0o755 },
+            ]})
+        };
+        let mut seen = FilesSeen::default();
+        seen.apply(Some(&json!({ "path": "b", "sha256": "2" })));
+        for id in 0..=MAX_UNDOS {
+            seen.apply(Some(&change(id)));
+        }
+        assert_eq!(
+            (seen.check("a", "1"), seen.check("b", "2")),
+            (Seen::Same, Seen::Never)
+        );
+        let file = |path: &str, before: Option<&str>, after: Option<&str>, mode| UndoFile {
+            path: path.to_owned(),
+            before: before.map(str::to_owned),
+            after: after.map(str::to_owned),
+            mode,
+        };
+        let expected = Undo {
+            id: "1".to_owned(),
+            files: vec![
+                file("a", None, Some("1"), None),
+                file("b", Some("2"), None, Some(0o755)),
+            ],
+        };
+        assert_eq!((seen.undo("0"), seen.undo("1")), (None, Some(&expected)));
+        assert!(seen.undo("256").is_some());
     }
 
     #[test]

@@ -1,13 +1,20 @@
 //! The tools on real files, through the public interface.
 
 mod files;
+mod patching;
 mod prepare;
 mod search;
+mod undoing;
+mod web;
 
-use crate::{Beneath, FilesSeen, OnStart, ProgressSink, Registry, ToolContext, ToolLimits, WardenSlot, run};
+use crate::{
+    Beneath, BlobSource, FilesSeen, Jobs, OnStart, ProgressSink, Registry, ToolContext, ToolLimits,
+    WardenSlot, run,
+};
 use agentd_protocol::{ToolOutcome, ToolStatus};
 use agentd_sandbox::{Environment, WardenSpec};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,6 +24,9 @@ struct World {
     dir: tempfile::TempDir,
     limits: ToolLimits,
     seen: FilesSeen,
+    blobs: BTreeMap<String, Vec<u8>>,
+    /// Of the last change.
+    undo_id: Value,
 }
 
 impl World {
@@ -25,6 +35,8 @@ impl World {
             dir: tempfile::tempdir().unwrap(),
             limits: ToolLimits::default(),
             seen: FilesSeen::default(),
+            blobs: BTreeMap::new(),
+            undo_id: Value::from("none"),
         }
     }
 
@@ -52,21 +64,42 @@ impl World {
         ToolContext {
             workdir: Arc::new(Beneath::open(&self.root()).unwrap()),
             seen: Arc::new(self.seen.clone()),
+            jobs: Jobs::unheard(),
             warden: WardenSlot::new(spec),
             limits: Arc::new(self.limits.clone()),
             spill_dir: self.root().join("spill"),
+            blobs: self.source(),
             progress: ProgressSink::nobody(),
             on_start: OnStart::default(),
         }
     }
 
+    /// What was kept of files before they were changed.
+    fn source(&self) -> BlobSource {
+        let blobs = self.blobs.clone();
+        BlobSource::new(move |name| std::future::ready(Ok(blobs.get(&name).cloned())))
+    }
+
     /// Prepares and runs a call and remembers what it saw, as a session does.
     async fn call(&mut self, name: &str, input: Value) -> ToolOutcome {
-        let outcome = match Registry::builtin(&self.limits).prepare(name, &input) {
-            Ok(prepared) => run(&prepared, self.context()).await.outcome,
-            Err(refusal) => refusal,
+        let known = match Registry::builtin(&self.limits).prepare(name, &input) {
+            Ok(prepared) => prepared.within(&self.root()).knowing(&self.seen),
+            Err(refusal) => Err(refusal),
         };
+        let finished = match known {
+            Ok(prepared) => run(&prepared, self.context()).await,
+            Err(refusal) => refusal.into(),
+        };
+        for before in finished.pre_images {
+            self.blobs.insert(before.sha256, before.bytes);
+        }
+        let outcome = finished.outcome;
         self.seen.apply(outcome.details.as_ref());
+        let undo_id = outcome
+            .details
+            .as_ref()
+            .and_then(|details| details.get("undo_id"));
+        self.undo_id = undo_id.cloned().unwrap_or_else(|| self.undo_id.take());
         outcome
     }
 

@@ -1,8 +1,10 @@
 //! Write: a whole file, new or known.
 
-use crate::context::ToolContext;
+use crate::change_set::{self, Before, FileChange};
+use crate::context::{Finished, ToolContext};
 use crate::diff::change;
 use crate::edit::{load, require_seen};
+use crate::pre_image::changed;
 use crate::prepared::Prepared;
 use crate::read::{explain, locate};
 use crate::refusal::{Code, refuse};
@@ -13,12 +15,12 @@ use agentd_sandbox::{Beneath, SandboxError};
 use serde_json::json;
 use std::path::Path;
 
-pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> ToolOutcome {
-    write(prepared, ctx, abandoned).unwrap_or_else(|refusal| refusal)
+pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Finished {
+    write(prepared, ctx, abandoned).unwrap_or_else(Into::into)
 }
 
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-fn write(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result<ToolOutcome, ToolOutcome> {
+fn write(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result<Finished, ToolOutcome> {
     let path = locate(prepared, ctx)?;
     let content = prepared.text("content").as_bytes();
     let max = ctx.limits.max_file_bytes;
@@ -29,73 +31,41 @@ fn write(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
         );
         return Err(refuse(Code::TooLarge, text));
     }
-    let failed = |error: &SandboxError| explain(&ctx.workdir, &path, error);
+    let before = existing(ctx, &path)?;
+    let name = path.display();
+    if before.as_ref().is_some_and(|before| before.content == content) {
+        let outcome = ToolOutcome::text(ToolStatus::Ok, format!("{name} has this content already."));
+        let details = json!({ "path": path.to_string_lossy(), "sha256": sha256(content) });
+        return Ok(ToolOutcome {
+            details: Some(details),
+            ..outcome
+        }
+        .into());
+    }
+    if let Some(before) = &before {
+        require_seen(&ctx.seen, &path, &before.content)?;
+    }
+    abandoned.stop(prepared.name)?;
     let lines = content.iter().filter(|byte| **byte == b'\n').count();
-    match ctx.workdir.check_writable(&path) {
-        Err(SandboxError::NotFound { .. }) => {
-            stop_if(abandoned)?;
-            ctx.workdir
-                .create_new(&path, content)
-                .map_err(|error| failed(&error))?;
-            Ok(written(
-                &format!("Created {} ({lines} lines).", path.display()),
-                &path,
-                None,
-                content,
-            ))
-        }
-        Err(error) => Err(failed(&error)),
-        Ok(()) => {
-            let (old, version) = load(&ctx.workdir, &path, max)?;
-            if old == content {
-                return Ok(written(
-                    &format!("{} has this content already.", path.display()),
-                    &path,
-                    Some(&old),
-                    content,
-                ));
-            }
-            require_seen(&ctx.seen, &path, &old)?;
-            stop_if(abandoned)?;
-            ctx.workdir
-                .replace(&path, content, &version)
-                .map_err(|error| failed(&error))?;
-            Ok(written(
-                &format!("Replaced {} ({lines} lines).", path.display()),
-                &path,
-                Some(&old),
-                content,
-            ))
-        }
-    }
+    let verb = if before.is_some() { "Replaced" } else { "Created" };
+    let said = format!("{verb} {name} ({lines} lines). Undo id: ");
+    let change = FileChange {
+        path: path.clone(),
+        before,
+        after: Some(content.to_vec()),
+        mode: None,
+    };
+    change_set::apply(&ctx.workdir, std::slice::from_ref(&change))?;
+    Ok(changed(|undo_id| said + undo_id, vec![change]))
 }
 
+/// The text file that will be replaced, if there is one.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-fn stop_if(abandoned: &Abandoned) -> Result<(), ToolOutcome> {
-    if abandoned.yes() {
-        Err(refuse(
-            Code::Tool,
-            "Write was cancelled before it changed anything.",
-        ))
-    } else {
-        Ok(())
-    }
-}
-
-/// The result of a change: a word for the model, the diff for people, the hashes for the session's memory.
-pub(crate) fn written(said: &str, path: &Path, old: Option<&[u8]>, new: &[u8]) -> ToolOutcome {
-    let name = path.to_string_lossy();
-    let change = change(&name, old, new);
-    ToolOutcome {
-        display: Some(change.text),
-        details: Some(json!({
-            "path": name,
-            "sha256": sha256(new),
-            "sha256_before": old.map(sha256),
-            "added": change.added,
-            "removed": change.removed,
-        })),
-        ..ToolOutcome::text(ToolStatus::Ok, said)
+fn existing(ctx: &ToolContext, path: &Path) -> Result<Option<Before>, ToolOutcome> {
+    match ctx.workdir.check_writable(path) {
+        Ok(()) => load(&ctx.workdir, path, ctx.limits.max_file_bytes).map(Some),
+        Err(SandboxError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(explain(&ctx.workdir, path, &error)),
     }
 }
 
@@ -108,8 +78,8 @@ pub(crate) fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> Strin
     };
     let old = workdir.read(&path, max).map(|(old, _)| old);
     match &old {
-        Ok(old) => change(&path.to_string_lossy(), Some(old), content).text,
-        Err(SandboxError::NotFound { .. }) => change(&path.to_string_lossy(), None, content).text,
+        Ok(old) => change(&path.to_string_lossy(), Some(old), Some(content)).text,
+        Err(SandboxError::NotFound { .. }) => change(&path.to_string_lossy(), None, Some(content)).text,
         Err(error) => format!("As things are this write fails: {error}"),
     }
 }

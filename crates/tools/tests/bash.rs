@@ -14,8 +14,8 @@ mod cases {
     use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
     use agentd_sandbox::{Environment, WardenSpec};
     use agentd_tools::{
-        Beneath, FilesSeen, Finished, OnStart, ProgressSink, Registry, Spilled, ToolContext, ToolLimits,
-        WardenSlot,
+        Beneath, BlobSource, FilesSeen, Finished, Jobs, OnStart, ProgressSink, Registry, Spilled,
+        ToolContext, ToolLimits, WardenSlot,
     };
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -88,6 +88,8 @@ mod cases {
             warden: WardenSlot::new(spec),
             limits: Arc::new(limits),
             spill_dir: dir.path().join("spill"),
+            jobs: Jobs::unheard(),
+            blobs: BlobSource::empty(),
             progress: ProgressSink::nobody(),
             on_start: OnStart::default(),
         };

@@ -41,6 +41,11 @@ impl StepCalls {
         }
     }
 
+    /// No call of the last answer waits for the next request.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
     /// The log's own order of a call wins over its place in the answer.
     pub(crate) fn place(&mut self, tool_call: ToolCallId, index: u32) {
         if let Some(call) = self.find(tool_call) {

@@ -4,24 +4,29 @@ use crate::estimate;
 use crate::step::StepCalls;
 use agentd_protocol::{
     Block, Event, EventBody, FailureClass, InputId, Message, ModelFailed, ModelFinished, ModelStarted, Role,
+    Seq,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How the model tells agentd's own words from a person's; the base prompt explains it.
-const NOTE_MARK: &str = "[agentd] ";
+pub(crate) const NOTE_MARK: &str = "[agentd] ";
 
 /// The conversation of one session so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Transcript {
-    messages: Vec<Arc<Message>>,
-    generation: u64,
+    pub(crate) messages: Vec<Arc<Message>>,
+    /// Where in the log each of them was sealed.
+    pub(crate) seqs: Vec<Seq>,
+    /// What the first message says instead of what was before it.
+    pub(crate) summary: Option<String>,
+    pub(crate) generation: u64,
     /// Accepted inputs that have not joined yet.
     inputs: BTreeMap<InputId, Vec<Block>>,
     /// Notes that join at the next request.
     notes: Vec<Block>,
-    step: StepCalls,
-    tokens: u64,
+    pub(crate) step: StepCalls,
+    pub(crate) tokens: u64,
 }
 
 impl Transcript {
@@ -49,9 +54,9 @@ impl Transcript {
                 self.count(std::slice::from_ref(&block));
                 self.notes.push(block);
             }
-            EventBody::ModelStarted(started) => self.join(started),
-            EventBody::ModelFinished(finished) => self.answer(finished),
-            EventBody::ModelFailed(failed) => self.keep_partial(failed),
+            EventBody::ModelStarted(started) => self.join(started, event.seq),
+            EventBody::ModelFinished(finished) => self.answer(finished, event.seq),
+            EventBody::ModelFailed(failed) => self.keep_partial(failed, event.seq),
             EventBody::ToolProposed(proposed) => self.step.place(proposed.tool_call, proposed.index),
             EventBody::ToolFinished(finished) => {
                 let tokens = self
@@ -59,6 +64,10 @@ impl Transcript {
                     .finish(finished)
                     .map_or(0, |block| estimate::of_blocks(std::slice::from_ref(block)));
                 self.tokens = self.tokens.saturating_add(tokens);
+            }
+            EventBody::ContextCompacted(compacted) => self.compact(compacted.to_seq, &compacted.summary),
+            EventBody::ContextTruncated(truncated) => {
+                self.truncate(usize::try_from(truncated.max_result_bytes).unwrap_or(usize::MAX));
             }
             _ => {}
         }
@@ -84,7 +93,7 @@ impl Transcript {
     }
 
     /// Seals what the next request adds: results in the order of their calls, then notes, then inputs.
-    fn join(&mut self, started: &ModelStarted) {
+    fn join(&mut self, started: &ModelStarted, seq: Seq) {
         let mut content = std::mem::take(&mut self.step).seal();
         content.append(&mut self.notes);
         for input in &started.inputs {
@@ -94,10 +103,10 @@ impl Transcript {
             self.count(&blocks);
             content.extend(blocks);
         }
-        self.push(Role::User, content);
+        self.push(Role::User, content, seq);
     }
 
-    fn answer(&mut self, finished: &ModelFinished) {
+    fn answer(&mut self, finished: &ModelFinished, seq: Seq) {
         let usage = &finished.usage;
         let prompt = usage
             .input
@@ -109,22 +118,23 @@ impl Transcript {
             self.count(&finished.content);
         }
         self.step = StepCalls::of(&finished.content);
-        self.push(Role::Assistant, finished.content.clone());
+        self.push(Role::Assistant, finished.content.clone(), seq);
     }
 
     /// A cancelled answer stays as far as people saw it; other failures leave nothing.
-    fn keep_partial(&mut self, failed: &ModelFailed) {
+    fn keep_partial(&mut self, failed: &ModelFailed, seq: Seq) {
         let (FailureClass::Cancelled, Some(text)) = (failed.class, &failed.partial) else {
             return;
         };
         let content = vec![Block::text(text.clone())];
         self.count(&content);
-        self.push(Role::Assistant, content);
+        self.push(Role::Assistant, content, seq);
     }
 
-    fn push(&mut self, role: Role, content: Vec<Block>) {
+    fn push(&mut self, role: Role, content: Vec<Block>, seq: Seq) {
         if content.iter().any(says_something) {
             self.messages.push(Arc::new(Message { role, content }));
+            self.seqs.push(seq);
         }
     }
 

@@ -76,7 +76,7 @@ impl Agent {
         &self.durable
     }
 
-    /// Nothing runs and nothing is being judged: the actor may be passivated. Open approvals and long back-offs are at
+    /// Nothing runs, no background job either, and nothing is being judged: the actor may be passivated. Open approvals and long back-offs are at
     /// rest; `summary.wake_at` says when to come back.
     #[must_use]
     pub fn at_rest(&self) -> bool {
@@ -85,7 +85,11 @@ impl Agent {
             .timers
             .keys()
             .any(|key| matches!(key, TimerKey::Unattended(_)));
-        if volatile.live.is_some() || watches || !volatile.counting.is_empty() {
+        if volatile.live.is_some() || volatile.shrinking.is_some() || watches || !volatile.counting.is_empty()
+        {
+            return false;
+        }
+        if !self.durable.jobs.is_empty() {
             return false;
         }
         let runs = self.durable.open_calls().any(crate::OpenCall::is_running);
@@ -95,9 +99,11 @@ impl Agent {
         let held = volatile.draining || self.durable.paused.is_some();
         match self.durable.turn.as_ref().map(|turn| &turn.phase) {
             Some(Phase::Streaming(_)) => false,
-            Some(Phase::BackingOff {
-                failed_at, retry_at, ..
-            }) => held || retry_at.since_ms(*failed_at) > LONG_BACKOFF_MS,
+            Some(
+                phase @ Phase::BackingOff {
+                    failed_at, retry_at, ..
+                },
+            ) => held || phase.parked() || retry_at.since_ms(*failed_at) > LONG_BACKOFF_MS,
             Some(
                 Phase::Ready
                 | Phase::GaveUp { .. }

@@ -58,14 +58,14 @@ impl Durable {
             EventBody::SessionCreated(created) => self.created(created, at),
             EventBody::SessionUpdated(updated) => self.updated(updated),
             EventBody::SessionPaused(paused) => self.pause(&paused.reason, at),
-            EventBody::SessionResumed(_) => self.resume(),
+            EventBody::SessionResumed(_) => self.resume(at),
             EventBody::SessionClosed(closed) => self.close(&closed.reason, at),
             EventBody::InputAccepted(accepted) => self.input_accepted(accepted, at),
             EventBody::InputCancelled(cancelled) => self.input_cancelled(cancelled.input),
             EventBody::NoteInjected(note) => self.note_injected(note.kind),
             EventBody::TurnStarted(started) => self.turn_started(started, event.turn, at),
             EventBody::ModelStarted(started) => self.model_started(started, at),
-            EventBody::ModelFinished(finished) => self.model_finished(finished),
+            EventBody::ModelFinished(finished) => self.model_finished(finished, at),
             EventBody::ModelFailed(failed) => self.model_failed(failed, at),
             EventBody::ToolProposed(proposed) => self.tool_proposed(proposed),
             EventBody::VerdictGiven(given) => self.verdict_given(given),
@@ -73,13 +73,22 @@ impl Durable {
             EventBody::ApprovalDecided(decided) => self.approval_decided(decided),
             EventBody::ToolStarted(started) => self.tool_started(started, at),
             EventBody::ToolFinished(finished) => self.tool_finished(finished),
+            EventBody::HookFinished(finished) => self.hook_finished(finished),
+            EventBody::TodoUpdated(updated) => {
+                self.todo.clone_from(&updated.items);
+                Ok(())
+            }
+            EventBody::JobStarted(started) => self.job_started(started, at),
+            EventBody::JobFinished(finished) => self.job_finished(finished),
+            EventBody::JobLost(lost) => self.job_lost(lost),
             EventBody::LimitReached(reached) => self.limit_reached(&reached.action),
             EventBody::TurnFinished(finished) => self.turn_finished(finished, at),
             EventBody::SessionRecovered(_) => self.recovered(at),
-            EventBody::ContextCompacted(_)
-            | EventBody::WarningRaised(_)
-            | EventBody::SessionMoved(_)
-            | EventBody::SessionImported(_) => Ok(()),
+            EventBody::ContextCompacted(_) => self.shortened(false),
+            EventBody::ContextTruncated(_) => self.shortened(true),
+            EventBody::WarningRaised(_) | EventBody::SessionMoved(_) | EventBody::SessionImported(_) => {
+                Ok(())
+            }
             EventBody::RuleAdded(_) | EventBody::RuleRemoved(_) => {
                 Err("always-rules belong to the fleet-wide stream")
             }
@@ -130,9 +139,16 @@ impl Durable {
         Ok(())
     }
 
-    fn resume(&mut self) -> Result<(), Refusal> {
+    /// Ends a pause; without one, a call that waits at rest is due.
+    fn resume(&mut self, at: Timestamp) -> Result<(), Refusal> {
         self.still_open()?;
-        self.paused = None;
+        if self.paused.take().is_none()
+            && let Some(turn) = &mut self.turn
+            && turn.phase.parked()
+            && let Phase::BackingOff { retry_at, .. } = &mut turn.phase
+        {
+            *retry_at = at.min(*retry_at);
+        }
         Ok(())
     }
 
@@ -200,7 +216,7 @@ impl Durable {
         }
         match &turn.phase {
             Phase::Streaming(_) => now.since_ms(self.updated_at),
-            Phase::BackingOff { retry_at, .. } if self.paused.is_none() => {
+            Phase::BackingOff { retry_at, .. } if self.paused.is_none() && !turn.phase.parked() => {
                 now.min(*retry_at).since_ms(self.updated_at)
             }
             Phase::Calling { .. } if turn.calls.iter().any(crate::OpenCall::is_running) => {

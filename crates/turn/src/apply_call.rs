@@ -101,8 +101,16 @@ impl Durable {
                 call.stage = Stage::Asking(asked.approval);
                 tool = Some(call.name.clone());
             }
+            (ApprovalKind::Question, Some(id)) => {
+                let call = turn.call_mut(id)?;
+                if call.stage != Stage::Allowed {
+                    return Err("the call that asks was not allowed");
+                }
+                call.stage = Stage::Asking(asked.approval);
+                tool = Some(call.name.clone());
+            }
             (ApprovalKind::Tool, None) => return Err("it names no call"),
-            (ApprovalKind::Plan | ApprovalKind::Question, _) => {}
+            (ApprovalKind::Plan, _) | (ApprovalKind::Question, None) => {}
         }
         self.approvals.push(OpenApproval {
             approval: asked.approval,
@@ -137,6 +145,7 @@ impl Durable {
                     false => turn.stopped_at_limit = decided.decision != Decision::Withdrawn,
                 }
             }
+            (ApprovalKind::Question, Some(call)) => self.question_decided(call, &open, decided)?,
             (ApprovalKind::Tool | ApprovalKind::Plan | ApprovalKind::Question, _) => {}
         }
         if decided.decision == Decision::Allow
@@ -195,7 +204,12 @@ impl Durable {
             Stage::Closed(_) => return Err("the call has its result (I3)"),
             Stage::Named => return Err("the call was not proposed"),
             Stage::Asking(_) => return Err("the call's approval is open"),
-            Stage::Proposed | Stage::ToAsk | Stage::Allowed | Stage::Denied(_) | Stage::Running(_) => {}
+            Stage::Proposed
+            | Stage::ToAsk
+            | Stage::Allowed
+            | Stage::Denied(_)
+            | Stage::Answered(_)
+            | Stage::Running(_) => {}
         }
         call.stage = Stage::Closed(finished.outcome.status);
         call.name = String::new();

@@ -5,7 +5,7 @@ use crate::effect::{Effect, Reply};
 use crate::input::{CallPlan, TimerKey};
 use crate::{limits, timers};
 use agentd_protocol::{
-    ApprovalAsked, ApprovalDecided, ApprovalId, ApprovalKind, Decision, Fault, OpenApproval, Scope,
+    ApprovalAsked, ApprovalDecided, ApprovalId, ApprovalKind, Choice, Decision, Fault, OpenApproval, Scope,
     Timestamp, ToolCallId,
 };
 
@@ -35,6 +35,28 @@ pub(crate) fn ask(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, plan: &CallP
         scopes: plan.scopes.clone(),
         expires_at: expiry(draft.now(), timeout),
         grant: plan.grant.clone(),
+    };
+    draft.emit(asked);
+}
+
+/// Asks what a call wants to know; the answer is its result.
+pub(crate) fn ask_person(
+    draft: &mut Draft<'_, '_>,
+    tool_call: ToolCallId,
+    (title, detail): (String, String),
+    choices: Vec<Choice>,
+) {
+    let timeout = draft.durable().limits().ask_timeout_ms;
+    let asked = ApprovalAsked {
+        approval: draft.stamp().approval(),
+        kind: ApprovalKind::Question,
+        tool_call: Some(tool_call),
+        title,
+        detail,
+        choices,
+        scopes: Vec::new(),
+        expires_at: expiry(draft.now(), timeout),
+        grant: None,
     };
     draft.emit(asked);
 }

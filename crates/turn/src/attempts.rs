@@ -1,68 +1,25 @@
-//! One logical model call and its attempts: start, text, answer, failure, back-off, new attempt.
+//! One logical model call and its attempts: text, answer, failure, back-off, new attempt.
 
 use crate::draft::Draft;
 use crate::durable::{Attempt, Phase};
 use crate::effect::Effect;
 use crate::guards::STUTTER;
 use crate::input::{ModelAnswer, ModelFailure};
-use crate::stutter::{Stutter, stutters};
+use crate::stutter::stutters;
 use crate::volatile::{Answer, Live};
-use crate::{ending, inbox, judging, limits, spending, words};
+use crate::{cache_watch, choose, ending, judging, launch, limits, overflow, spending, words};
 use agentd_protocol::{
-    Block, CallId, EndReason, FailureClass, ModelFailed, ModelFinished, ModelStarted, StopReason, Timestamp,
-    Usage, WarningRaised,
+    Block, CallId, FailureClass, ModelFailed, ModelFinished, StopReason, Usage, WarningRaised,
 };
 use std::collections::BTreeMap;
 
-/// Starts an attempt: the first of a new call, or the next of `last`'s. False: it runs, there is nothing more to do.
-pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off: bool) -> bool {
-    let name = draft.durable().model().to_owned();
-    let facts = match (draft.scene.models)(&name) {
-        Ok(facts) => facts,
-        Err(error) => {
-            ending::finish(draft, EndReason::InitializationFailed, Some(error));
-            return true;
-        }
-    };
-    let steps = draft.turn().map_or(0, |turn| turn.steps);
-    let (call, attempt, step) = match last {
-        Some(last) => (last.call, last.attempt.saturating_add(1), last.step),
-        None => (draft.stamp().call(), 1, steps.saturating_add(1)),
-    };
-    let started = ModelStarted {
-        call,
-        attempt,
-        step,
-        max_steps: limits::max_steps(draft.durable()),
-        inputs: inbox::joins_next(draft.durable()).collect(),
-        provider: facts.provider,
-        model: facts.model,
-        credential: facts.credential,
-        input_tokens_estimate: draft.scene.input_tokens_estimate,
-        tools_off,
-    };
-    draft.emit(started);
-    let volatile = draft.volatile();
-    volatile.backoff_over = false;
-    volatile.live = Some(Live {
-        call,
-        attempt,
-        partial: String::new(),
-        stutter: Stutter::default(),
-    });
-    draft.effect(Effect::StartModel {
-        call,
-        attempt,
-        model: name,
-        tools_off,
-    });
-    false
-}
-
 /// Starts the next attempt when its back-off is over, unless a budget was used up meanwhile.
 pub(crate) fn retry_when_due(draft: &mut Draft<'_, '_>) -> bool {
+    if draft.held() || overflow::comes_first(draft) {
+        return false;
+    }
     let due = match draft.turn().map(|turn| &turn.phase) {
-        Some(Phase::BackingOff { retry_at, last, .. }) if !draft.held() => {
+        Some(Phase::BackingOff { retry_at, last, .. }) => {
             (draft.seen().backoff_over || *retry_at <= draft.now()).then(|| last.clone())
         }
         _ => None,
@@ -73,7 +30,7 @@ pub(crate) fn retry_when_due(draft: &mut Draft<'_, '_>) -> bool {
             return true;
         }
         let tools_off = last.tools_off;
-        launch(draft, Some(last), tools_off)
+        launch::launch(draft, Some(last), tools_off)
     })
 }
 
@@ -139,6 +96,11 @@ pub(crate) fn record(draft: &mut Draft<'_, '_>, answered: Answer) {
     } = answered;
     let stop_reason = answer.stop_reason;
     let (usage, uncounted) = spending::of(draft, &answer);
+    let current = current(draft);
+    let credential = other_credential(current.as_ref(), answer.credential);
+    let cold = current
+        .as_ref()
+        .and_then(|current| cache_watch::broken(draft, current, &answer.usage, credential.as_ref()));
     draft.emit(ModelFinished {
         call,
         attempt,
@@ -147,8 +109,11 @@ pub(crate) fn record(draft: &mut Draft<'_, '_>, answered: Answer) {
         usage,
         cost_usd: answer.cost_usd,
         latency: answer.latency,
+        credential,
     });
-    for warning in uncounted {
+    let volatile = draft.volatile();
+    volatile.warm_prefix = volatile.sent_prefix;
+    for warning in uncounted.into_iter().chain(cold) {
         draft.emit(warning);
     }
     if stop_reason == StopReason::Other {
@@ -169,7 +134,9 @@ pub(crate) fn failed(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut failure: 
     let Some(current) = live(draft, id).is_some().then(|| current(draft)).flatten() else {
         return;
     };
-    let retry_at = retry_at(draft, &current, &failure);
+    let next = choose::after(draft, &current, &failure);
+    overflow::learn(draft, &current.model, failure.advice.as_ref());
+    let (retry_at, remedy) = next.map_or((None, None), |next| (Some(next.retry_at), next.remedy));
     draft.volatile().live = None;
     draft.emit(ModelFailed {
         call: id.0,
@@ -181,12 +148,15 @@ pub(crate) fn failed(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut failure: 
         partial: None,
         usage: None,
         cost_usd: None,
+        credential: other_credential(Some(&current), failure.credential),
+        remedy,
     });
 }
 
-/// A failure that is ours and not the provider's; worth one more attempt.
-pub(crate) const fn is_our_bug(class: FailureClass) -> bool {
-    matches!(class, FailureClass::Internal)
+/// The credential that was used, where it is another than the log says already.
+fn other_credential(current: Option<&Attempt>, used: Option<String>) -> Option<String> {
+    let said = current.and_then(|current| current.credential.as_ref());
+    used.filter(|used| said != Some(used))
 }
 
 fn live<'a>(draft: &'a mut Draft<'_, '_>, (call, attempt): (CallId, u32)) -> Option<&'a mut Live> {
@@ -236,7 +206,8 @@ fn unrunnable(draft: &Draft<'_, '_>, answer: &ModelAnswer) -> Option<&'static st
 fn stumble(draft: &mut Draft<'_, '_>, (call, attempt): (CallId, u32), spent: Option<(Usage, Option<f64>)>) {
     let Some(current) = current(draft) else { return };
     let retry_at = (current.stutters == 0).then(|| {
-        let wait = own_backoff_ms(draft, current.failures);
+        let dice = draft.stamp().next_u64();
+        let wait = choose::own_backoff_ms(draft.config(), current.failures, dice);
         draft.now().plus_ms(wait)
     });
     draft.volatile().live = None;
@@ -250,37 +221,7 @@ fn stumble(draft: &mut Draft<'_, '_>, (call, attempt): (CallId, u32), spent: Opt
         partial: None,
         usage: spent.map(|(usage, _)| usage),
         cost_usd: spent.and_then(|(_, cost_usd)| cost_usd),
+        credential: None,
+        remedy: None,
     });
-}
-
-fn retry_at(draft: &mut Draft<'_, '_>, current: &Attempt, failure: &ModelFailure) -> Option<Timestamp> {
-    let helps = match failure.class {
-        FailureClass::RateLimited | FailureClass::Overloaded | FailureClass::Transient => true,
-        FailureClass::Internal | FailureClass::Cancelled => current.internal == 0,
-        FailureClass::QuotaExhausted
-        | FailureClass::Auth
-        | FailureClass::ContextOverflow
-        | FailureClass::ContentFilter
-        | FailureClass::InvalidRequest => false,
-    };
-    if !helps || current.failures >= draft.config().max_retries {
-        return None;
-    }
-    let asked = failure.retry_after_ms.unwrap_or_default();
-    if asked > draft.config().max_retry_after_ms {
-        return None;
-    }
-    let wait = own_backoff_ms(draft, current.failures).max(asked);
-    Some(draft.now().plus_ms(wait))
-}
-
-/// base * 2^failures, capped, and up to a quarter more or less so that sessions do not come back in step.
-fn own_backoff_ms(draft: &mut Draft<'_, '_>, failures: u32) -> u64 {
-    let (base, cap) = (draft.config().base_ms, draft.config().cap_ms);
-    let plain = base
-        .saturating_mul(1_u64.checked_shl(failures).unwrap_or(u64::MAX))
-        .min(cap);
-    let spread = plain / 4;
-    let jitter = draft.stamp().next_u64() % spread.saturating_mul(2).saturating_add(1);
-    plain.saturating_sub(spread).saturating_add(jitter).min(cap)
 }

@@ -6,13 +6,13 @@ use crate::effect::Effect;
 use crate::input::CallPlan;
 use crate::open_call::Stage;
 use crate::volatile::Volatile;
-use crate::{ending, judging, words};
+use crate::{ending, judging, talk, words};
 use agentd_protocol::{EffectClass, ToolCallId, ToolFinished, ToolOutcome, ToolStarted, ToolStatus};
 use std::collections::BTreeMap;
 
 /// Takes the step's calls as far as they go. True when the step is over.
 pub(crate) fn advance(draft: &mut Draft<'_, '_>) -> bool {
-    close_denied(draft);
+    close_decided(draft);
     if draft.turn().is_some_and(|turn| turn.denied) {
         ending::close_calls(draft, words::STOPPED_BY_DENIAL);
     }
@@ -21,9 +21,11 @@ pub(crate) fn advance(draft: &mut Draft<'_, '_>) -> bool {
     }
     if !draft.seen().draining {
         judge_planless(draft);
+        let mut closed = false;
         for id in startable(draft.durable(), draft.seen()) {
-            start(draft, id);
+            closed |= start(draft, id);
         }
+        return closed;
     }
     false
 }
@@ -35,12 +37,14 @@ pub(crate) fn ended(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, outcome: T
     }
 }
 
-fn close_denied(draft: &mut Draft<'_, '_>) {
-    let denied: Vec<_> = draft
+/// What was denied, and questions that were answered.
+fn close_decided(draft: &mut Draft<'_, '_>) {
+    let decided: Vec<_> = draft
         .durable()
         .open_calls()
         .filter_map(|call| match &call.stage {
-            Stage::Denied(text) => Some((call.id, text.clone())),
+            Stage::Denied(text) => Some((call.id, ToolStatus::Denied, text.clone())),
+            Stage::Answered(text) => Some((call.id, ToolStatus::Ok, text.clone())),
             Stage::Named
             | Stage::Proposed
             | Stage::ToAsk
@@ -50,10 +54,10 @@ fn close_denied(draft: &mut Draft<'_, '_>) {
             | Stage::Closed(_) => None,
         })
         .collect();
-    for (tool_call, text) in denied {
+    for (tool_call, status, text) in decided {
         draft.emit(ToolFinished {
             tool_call,
-            outcome: ToolOutcome::text(ToolStatus::Denied, text),
+            outcome: ToolOutcome::text(status, text),
         });
     }
 }
@@ -93,6 +97,7 @@ fn startable(durable: &Durable, volatile: &Volatile) -> Vec<ToolCallId> {
             | Stage::Asking(_)
             | Stage::Allowed
             | Stage::Denied(_)
+            | Stage::Answered(_)
             | Stage::Closed(_) => effect_of(&volatile.plans, call.id),
         };
         let reads_only = effect == Some(EffectClass::Read);
@@ -114,17 +119,23 @@ fn effect_of(plans: &BTreeMap<ToolCallId, CallPlan>, id: ToolCallId) -> Option<E
     plans.get(&id).map(|plan| plan.effect)
 }
 
-fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId) {
+/// Starts a call. True when it may have its result already, so that others may start.
+fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId) -> bool {
     let Some(plan) = draft.volatile().plans.remove(&tool_call) else {
-        return;
+        return false;
     };
     let CallPlan {
         title,
         effect,
         idempotent,
         sandbox,
+        talk,
         ..
     } = plan;
+    if let Some(talk) = talk {
+        talk::start(draft, tool_call, title, talk);
+        return true;
+    }
     draft.emit(ToolStarted {
         tool_call,
         title,
@@ -133,6 +144,7 @@ fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId) {
         idempotent,
     });
     run(draft, tool_call, effect, sandbox);
+    false
 }
 
 /// Has a started call run.

@@ -73,8 +73,10 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
             Ok(DONE)
         }
         Command::Resume { reason } => {
-            if draft.durable().paused.is_some() {
+            let (paused, parked) = (draft.durable().paused.is_some(), draft.durable().parked());
+            if paused || parked {
                 draft.emit_by_caller(SessionResumed { reason });
+                draft.volatile().insists = parked && !paused;
             }
             Ok(DONE)
         }

@@ -13,8 +13,8 @@ pub struct Config {
     pub base_ms: u64,
     /// The longest back-off of our own making.
     pub cap_ms: u64,
-    /// A server's wish longer than this ends the call (until sessions can wait for rate limits elsewhere).
-    pub max_retry_after_ms: u64,
+    /// A model call waits at rest for a rate limit, a quota or a credential at most so long since its first failure.
+    pub park_ms: u64,
     /// Judging a step's calls may take this long; then what is unjudged is denied (I7).
     pub judge_timeout_ms: u64,
     /// Inputs that may wait.
@@ -32,7 +32,7 @@ impl Default for Config {
             max_retries: 5,
             base_ms: 1_000,
             cap_ms: 30_000,
-            max_retry_after_ms: 3_600_000,
+            park_ms: 86_400_000,
             judge_timeout_ms: 10_000,
             max_queue: 16,
             max_partial_bytes: 262_144,

@@ -3,7 +3,10 @@
 use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::input::Input;
-use crate::{approvals, attempts, calls, command, ending, inbox, judging, recover, steps, timers};
+use crate::{
+    approvals, attempts, calls, command, ending, hooks, inbox, jobs, judging, overflow, recover, steps,
+    timers,
+};
 
 /// Decides what follows from an input.
 pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
@@ -20,12 +23,23 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
             attempt,
             failure,
         } => attempts::failed(draft, (call, attempt), failure),
+        Input::Shrunk {
+            call,
+            attempt,
+            shrunk,
+        } => overflow::shrunk(draft, (call, attempt), shrunk),
+        Input::Hooked { tool_call, records } => hooks::finished(draft, tool_call, records),
         Input::Judged { tool_call, judged } => judging::judged(draft, tool_call, judged),
         Input::ToolEnded { tool_call, outcome } => calls::ended(draft, tool_call, outcome),
+        Input::JobStarted { job, command } => jobs::started(draft, job, command),
+        Input::JobEnded { job, end } => jobs::ended(draft, job, end),
         Input::Deciders { approval, count } => approvals::counted(draft, approval, count),
         Input::Timer { key, generation } => timers::fired(draft, key, generation),
         Input::Recover => recover::recover(draft),
-        Input::Drain => draft.volatile().draining = true,
+        Input::Drain => {
+            draft.volatile().draining = true;
+            jobs::stop_all(draft, jobs::DRAINING);
+        }
     }
     go_on(draft);
     timers::reconcile(draft);

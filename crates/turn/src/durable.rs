@@ -1,9 +1,11 @@
 //! What the log says of a session, folded. Changes only in `apply`; holds counts and ids, not the conversation.
 
 use crate::open_call::OpenCall;
+use crate::outer::{Outer, Tries};
 use agentd_protocol::{
-    ApprovalId, Budget, CallId, EndReason, FailureClass, InputId, OpenApproval, QueuedInput, Seq,
-    SessionCreated, SessionId, StopReason, Timestamp, ToolCallId, TurnError, TurnId, Usage,
+    ApprovalId, Budget, CallId, EndReason, FailureClass, InputId, OpenApproval, QueuedInput, Remedy,
+    RunningJob, Seq, SessionCreated, SessionId, StopReason, ThinkingLevel, Timestamp, TodoItem, ToolCallId,
+    TurnError, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -49,6 +51,21 @@ pub struct Durable {
     pub last: Option<LastTurn>,
     /// The model was told that a budget nears its end.
     pub budget_warned: bool,
+    /// What model calls leave for later ones: credentials, lessons, stand-ins, the prompt cache.
+    #[serde(default)]
+    pub outer: Outer,
+    /// What the agent means to do.
+    #[serde(default)]
+    pub todo: Vec<TodoItem>,
+    /// Background jobs that run.
+    #[serde(default)]
+    pub jobs: Vec<RunningJob>,
+    /// The number of the last background job.
+    #[serde(default)]
+    pub jobs_started: u32,
+    /// What became of jobs, in words that the model has not read.
+    #[serde(default)]
+    pub job_news: Vec<String>,
 }
 
 /// Since when, and why.
@@ -130,6 +147,9 @@ pub struct Turn {
     pub stopped_at_limit: bool,
     /// What the guards count.
     pub guards: crate::guards::Guards,
+    /// Compactions because the conversation was too long for the model.
+    #[serde(default)]
+    pub compactions: u32,
 }
 
 /// What a turn is doing.
@@ -151,9 +171,15 @@ pub enum Phase {
         class: FailureClass,
         /// What the provider said.
         message: String,
+        /// What it does differently.
+        #[serde(default)]
+        remedy: Option<Remedy>,
     },
     /// The model call failed for good; the turn ends.
     GaveUp {
+        /// The configured name of the model that failed last.
+        #[serde(default)]
+        model: String,
         /// The class.
         class: FailureClass,
         /// What the provider said.
@@ -175,6 +201,20 @@ pub enum Phase {
     AtLimit(ApprovalId),
 }
 
+impl Phase {
+    /// The model call waits at rest.
+    #[must_use]
+    pub const fn parked(&self) -> bool {
+        matches!(
+            self,
+            Self::BackingOff {
+                remedy: Some(Remedy::Park),
+                ..
+            }
+        )
+    }
+}
+
 /// One attempt of a model call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
@@ -194,6 +234,21 @@ pub struct Attempt {
     pub internal: u32,
     /// How many of them stuttered.
     pub stutters: u32,
+    /// The configured name of the model.
+    #[serde(default)]
+    pub model: String,
+    /// The provider's name.
+    #[serde(default)]
+    pub provider: String,
+    /// The credential that it begins with.
+    #[serde(default)]
+    pub credential: Option<String>,
+    /// How hard the model is asked to think.
+    #[serde(default)]
+    pub thinking: Option<ThinkingLevel>,
+    /// What the call has tried so far.
+    #[serde(default)]
+    pub tries: Tries,
 }
 
 impl Durable {
@@ -217,7 +272,18 @@ impl Durable {
             totals: Totals::default(),
             last: None,
             budget_warned: false,
+            outer: Outer::default(),
+            todo: Vec::new(),
+            jobs: Vec::new(),
+            jobs_started: 0,
+            job_news: Vec::new(),
         }
+    }
+
+    /// The running turn's model call waits at rest for a rate limit, a quota or a credential.
+    #[must_use]
+    pub fn parked(&self) -> bool {
+        self.turn.as_ref().is_some_and(|turn| turn.phase.parked())
     }
 
     /// The calls of the current step that have no result yet.

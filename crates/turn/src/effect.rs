@@ -2,7 +2,8 @@
 
 use crate::input::TimerKey;
 use agentd_protocol::{
-    ApprovalId, CallId, EffectClass, Event, Fault, InputId, Principal, SandboxLevel, Seq, ToolCallId,
+    ApprovalId, CallId, EffectClass, Event, Fault, InputId, Principal, RequestPart, SandboxLevel, Seq,
+    ThinkingLevel, ToolCallId,
 };
 use serde_json::Value;
 
@@ -18,6 +19,15 @@ pub struct Step {
     pub reply: Option<Result<Reply, Fault>>,
 }
 
+/// How a conversation is made shorter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shrink {
+    /// Its beginning becomes a summary.
+    Compact,
+    /// Its long tool results are cut.
+    TruncateResults,
+}
+
 /// Something to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
@@ -31,6 +41,27 @@ pub enum Effect {
         model: String,
         /// Without tools: a summary at the limit.
         tools_off: bool,
+        /// The credential to prefer.
+        credential: Option<String>,
+        /// How hard it is asked to think; absent: as the model is configured.
+        thinking: Option<ThinkingLevel>,
+        /// What is left out of the request because the server was found to refuse it.
+        without: Vec<RequestPart>,
+        /// The window that its server told, in tokens; absent: as the model is configured.
+        window: Option<u64>,
+        /// A person wants it tried now, whatever is known of the provider's troubles.
+        insists: bool,
+    },
+    /// Make the conversation shorter: it does not fit into the window. Answered by `Input::Shrunk`.
+    Shrink {
+        /// For which model call.
+        call: CallId,
+        /// The attempt that failed for it.
+        attempt: u32,
+        /// How.
+        how: Shrink,
+        /// The tokens that it may have.
+        target_tokens: u64,
     },
     /// Kill the attempt's kid.
     KillModel {
@@ -68,6 +99,8 @@ pub enum Effect {
         /// The call.
         tool_call: ToolCallId,
     },
+    /// Kill all background jobs.
+    KillJobs,
     /// Set or replace a timer.
     SetTimer {
         /// Which.

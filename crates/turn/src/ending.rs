@@ -5,7 +5,7 @@ use crate::durable::Phase;
 use crate::effect::Effect;
 use crate::guards::STUTTER;
 use crate::open_call::Stage;
-use crate::{approvals, attempts, judging, limits, words};
+use crate::{approvals, attempts, judging, limits, overflow, remedy, words};
 use agentd_protocol::{
     ApprovalId, EndReason, FailureClass, ModelFailed, ToolFinished, ToolOutcome, ToolStatus, TurnError,
     TurnFinished,
@@ -41,22 +41,26 @@ pub(crate) fn cancel(draft: &mut Draft<'_, '_>, reason: Option<String>) {
 
 /// Ends the turn after a model call that failed for good. True: there may be more to do.
 pub(crate) fn give_up(draft: &mut Draft<'_, '_>) -> bool {
-    let Some(Phase::GaveUp { class, message }) = draft.turn().map(|turn| turn.phase.clone()) else {
+    let Some(Phase::GaveUp {
+        model,
+        class,
+        message,
+    }) = draft.turn().map(|turn| turn.phase.clone())
+    else {
         return false;
     };
-    let (reason, error) = if message == STUTTER {
-        (EndReason::LoopDetected, limits::error("loop_detected", message))
-    } else {
-        (
-            reason_of(class),
-            limits::error(class_name(class), explained(class, &message)),
-        )
+    if message == STUTTER {
+        let error = limits::error("loop_detected", message);
+        finish(draft, EndReason::LoopDetected, Some(error));
+        return true;
+    }
+    let row = remedy::row(class);
+    let text = match class {
+        FailureClass::ContextOverflow => overflow::explained(draft, &model, &message),
+        _ => format!("{message} ({})", row.fix),
     };
-    finish(
-        draft,
-        reason,
-        Some(error).filter(|_| reason != EndReason::Cancelled),
-    );
+    let error = Some(limits::error(row.name, text)).filter(|_| row.end != EndReason::Cancelled);
+    finish(draft, row.end, error);
     true
 }
 
@@ -72,6 +76,7 @@ pub(crate) fn close_calls(draft: &mut Draft<'_, '_>, why: &str) {
         let mut duration_ms = 0;
         let (status, text) = match stage {
             Stage::Denied(text) => (ToolStatus::Denied, text),
+            Stage::Answered(text) => (ToolStatus::Ok, text),
             Stage::Running(started) => {
                 duration_ms = draft.now().since_ms(started.at);
                 if draft.volatile().running.remove(&tool_call) {
@@ -133,63 +138,7 @@ fn stop_model(draft: &mut Draft<'_, '_>) {
             .filter(|partial| !partial.is_empty()),
         usage: None,
         cost_usd: None,
+        credential: None,
+        remedy: None,
     });
-}
-
-const fn reason_of(class: FailureClass) -> EndReason {
-    match class {
-        FailureClass::ContextOverflow => EndReason::ContextOverflow,
-        FailureClass::ContentFilter => EndReason::Refused,
-        FailureClass::Cancelled => EndReason::Cancelled,
-        FailureClass::RateLimited
-        | FailureClass::Overloaded
-        | FailureClass::Transient
-        | FailureClass::QuotaExhausted
-        | FailureClass::Auth
-        | FailureClass::InvalidRequest
-        | FailureClass::Internal => EndReason::ModelError,
-    }
-}
-
-const fn class_name(class: FailureClass) -> &'static str {
-    match class {
-        FailureClass::RateLimited => "rate_limited",
-        FailureClass::Overloaded => "overloaded",
-        FailureClass::Transient => "transient",
-        FailureClass::QuotaExhausted => "quota_exhausted",
-        FailureClass::Auth => "auth",
-        FailureClass::ContextOverflow => "context_overflow",
-        FailureClass::ContentFilter => "content_filter",
-        FailureClass::InvalidRequest => "invalid_request",
-        FailureClass::Internal => "internal",
-        FailureClass::Cancelled => "cancelled",
-    }
-}
-
-/// The failure with its fix.
-fn explained(class: FailureClass, message: &str) -> String {
-    let fix = match class {
-        FailureClass::RateLimited | FailureClass::Overloaded => {
-            "the provider did not recover in time; try again later"
-        }
-        FailureClass::Transient => {
-            "the connection failed too often; check the provider's address, then try again"
-        }
-        FailureClass::QuotaExhausted => {
-            "the account has no credit or quota left; add some or use another model"
-        }
-        FailureClass::Auth => {
-            "the provider refused the credential; correct its key, start agentd again and send the message again"
-        }
-        FailureClass::ContextOverflow => {
-            "the conversation is too long for the model; compact it or start a new session"
-        }
-        FailureClass::ContentFilter => "the provider's policy forbids it; say it differently",
-        FailureClass::InvalidRequest => {
-            "the provider did not understand the request; check the model's settings"
-        }
-        FailureClass::Internal => "this is a bug of agentd; its log says more",
-        FailureClass::Cancelled => "it was cancelled",
-    };
-    format!("{message} ({fix})")
 }

@@ -3,8 +3,8 @@
 use crate::draft::Draft;
 use crate::durable::{Durable, Waiting};
 use crate::effect::Reply;
-use crate::ending;
 use crate::input::NewInput;
+use crate::{ending, jobs};
 use agentd_protocol::{
     Block, Delivery, Fault, InputAccepted, InputCancelled, InputId, Seq, SessionClosed, TurnStarted,
 };
@@ -113,6 +113,7 @@ pub(crate) fn close(draft: &mut Draft<'_, '_>, reason: String, force: bool) -> R
     for input in waiting {
         draft.emit_by_caller(InputCancelled { input });
     }
+    jobs::stop_all(draft, "the session was closed");
     draft.emit_by_caller(SessionClosed { reason });
     Ok(Reply::Done { seq: 0 })
 }

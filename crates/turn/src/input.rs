@@ -1,9 +1,12 @@
 //! Everything that can happen to an agent: the closed list of inputs.
 
+use crate::jobs::JobEnd;
+use crate::talk::Talk;
 use agentd_protocol::{
-    ApprovalId, Block, Budget, CallId, Decision, Delivery, EffectClass, FailureClass, InputId, Labels,
-    Latency, PermissionMode, Principal, SandboxLevel, Scope, SessionCreated, Stamp, StopReason, ToolCallId,
-    ToolOutcome, TurnError, TurnId, Usage, Verdict,
+    Advice, ApprovalId, Block, Budget, CallId, ContextCompacted, ContextTruncated, Decision, Delivery,
+    EffectClass, FailureClass, HookFinished, InputId, Labels, Latency, PermissionMode, Principal,
+    SandboxLevel, Scope, SessionCreated, Stamp, StopReason, ThinkingLevel, ToolCallId, ToolOutcome,
+    TurnError, TurnId, Usage, Verdict,
 };
 
 /// What the pure core may know of its surroundings while it decides: time, entropy, models, the transcript's size.
@@ -14,6 +17,9 @@ pub struct Scene<'a> {
     pub models: &'a dyn Fn(&str) -> Result<ModelFacts, TurnError>,
     /// The estimated tokens of the transcript so far.
     pub input_tokens_estimate: u64,
+    /// Stands for everything before the conversation as it would be sent now, and for how its messages are encoded: the
+    /// provider's prompt cache holds as long as it stays the same.
+    pub prefix: u64,
 }
 
 impl std::fmt::Debug for Scene<'_> {
@@ -31,8 +37,18 @@ pub struct ModelFacts {
     pub provider: String,
     /// The provider's model id.
     pub model: String,
-    /// The credential's name.
-    pub credential: Option<String>,
+    /// The names of its credentials; empty where the provider needs none.
+    pub credentials: Vec<String>,
+    /// Configured names of models to try when this one has no capacity.
+    pub fallbacks: Vec<String>,
+    /// How hard it is asked to think unless the session says otherwise.
+    pub thinking: Option<ThinkingLevel>,
+    /// Tokens of its window.
+    pub window: u64,
+    /// Tokens that one answer may have.
+    pub max_output: u64,
+    /// The shortest prompt that its provider caches, in tokens; none: it does not cache as far as we know.
+    pub min_cache_tokens: Option<u64>,
 }
 
 /// Something happened.
@@ -79,6 +95,13 @@ pub enum Input {
         /// The judgement.
         judged: Judged,
     },
+    /// Hooks of a call ended; those before it come before its judgement.
+    Hooked {
+        /// The call.
+        tool_call: ToolCallId,
+        /// What they said.
+        records: Vec<HookFinished>,
+    },
     /// A tool call ended: its result, or what stands for it after a panic or a kill.
     ToolEnded {
         /// The call.
@@ -86,12 +109,35 @@ pub enum Input {
         /// Its one result.
         outcome: ToolOutcome,
     },
+    /// A background job runs.
+    JobStarted {
+        /// Its number.
+        job: u32,
+        /// The command line.
+        command: String,
+    },
+    /// A background job does not run any more.
+    JobEnded {
+        /// Its number.
+        job: u32,
+        /// How it ended.
+        end: JobEnd,
+    },
     /// Answer to [`crate::Effect::CountDeciders`].
     Deciders {
         /// The approval.
         approval: ApprovalId,
         /// Attached viewers that may decide.
         count: u32,
+    },
+    /// Answer to [`crate::Effect::Shrink`].
+    Shrunk {
+        /// For which model call.
+        call: CallId,
+        /// The attempt that failed for it.
+        attempt: u32,
+        /// What came of it.
+        shrunk: Shrunk,
     },
     /// A timer fired.
     Timer {
@@ -145,7 +191,7 @@ pub enum Command {
         /// Why.
         reason: String,
     },
-    /// Go on.
+    /// Go on; a model call that waits at rest is tried again now.
     Resume {
         /// Why.
         reason: String,
@@ -198,6 +244,8 @@ pub struct ModelAnswer {
     pub cost_usd: Option<f64>,
     /// How long it took.
     pub latency: Latency,
+    /// The credential that was used.
+    pub credential: Option<String>,
 }
 
 /// Why an attempt failed.
@@ -211,6 +259,42 @@ pub struct ModelFailure {
     pub status: Option<u16>,
     /// The server's wish.
     pub retry_after_ms: Option<u64>,
+    /// The credential that was used.
+    pub credential: Option<String>,
+    /// Another credential of the provider that is well now.
+    pub other_credential: Option<String>,
+    /// Nothing was sent: the model client knows already that no credential is admitted before `retry_after_ms`.
+    pub refused: bool,
+    /// What the error teaches about the model.
+    pub advice: Option<Advice>,
+}
+
+impl ModelFailure {
+    /// A failure of which nothing more is known.
+    #[must_use]
+    pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
+        Self {
+            class,
+            message: message.into(),
+            status: None,
+            retry_after_ms: None,
+            credential: None,
+            other_credential: None,
+            refused: false,
+            advice: None,
+        }
+    }
+}
+
+/// What a conversation that was too long became, or why it stays.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shrunk {
+    /// Its beginning became a summary.
+    Compacted(ContextCompacted),
+    /// Its long tool results were cut.
+    Truncated(ContextTruncated),
+    /// There is nothing to gain.
+    Nothing,
 }
 
 /// What came of judging a proposed call.
@@ -244,6 +328,8 @@ pub struct CallPlan {
     pub scopes: Vec<Scope>,
     /// The rule that session or always would add.
     pub grant: Option<String>,
+    /// The loop itself answers it; no tool runs.
+    pub talk: Option<Talk>,
 }
 
 /// What a timer is for.

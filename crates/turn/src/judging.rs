@@ -5,7 +5,7 @@ use crate::effect::Effect;
 use crate::input::{CallPlan, Judged, TimerKey};
 use crate::open_call::Stage;
 use crate::volatile::{Answer, Ruling};
-use crate::{approvals, attempts};
+use crate::{approvals, attempts, hooks};
 use agentd_protocol::{
     Block, EventBody, ToolCallId, ToolFinished, ToolOutcome, ToolProposed, Verdict, VerdictGiven, VerdictKind,
 };
@@ -83,6 +83,7 @@ fn commit(draft: &mut Draft<'_, '_>, mut answer: Answer) {
     let order: Vec<_> = draft.durable().open_calls().map(|call| call.id).collect();
     let mut rulings = rulings;
     for id in order {
+        hooks::write_waiting(draft, id);
         match rulings.remove(&id) {
             Some(Ruling::Verdict(verdict, plan)) => {
                 asks.extend(give(draft, id, verdict, plan));
@@ -177,7 +178,15 @@ fn rule_again(draft: &mut Draft<'_, '_>, id: ToolCallId, ruling: Ruling) {
         (Stage::Allowed, Ruling::Verdict(_, Some(plan))) => {
             draft.volatile().plans.insert(id, plan);
         }
-        (Stage::Named | Stage::Asking(_) | Stage::Denied(_) | Stage::Running(_) | Stage::Closed(_), _) => {}
+        (
+            Stage::Named
+            | Stage::Asking(_)
+            | Stage::Denied(_)
+            | Stage::Answered(_)
+            | Stage::Running(_)
+            | Stage::Closed(_),
+            _,
+        ) => {}
     }
 }
 

@@ -3,15 +3,19 @@
 //! Invariants: I2 (a log with a gap is refused), I3 (every call ends in exactly one result), I4 (no effect before its
 //! durable intent, none repeated), I7 (what cannot be judged is denied). Live state and recovery are one code path:
 //! [`Durable`] changes only where an event is applied, and a decision applies each fact the moment it is written down.
+//! A failed attempt is followed by the first remedy of [`TABLE`] that is left, each within its budget.
 //! Flow: [`Agent::step`] -> `decide` (the turn loop) -> events, each applied -> [`Step`] with events, effects, reply.
 
 mod agent;
 mod apply;
 mod apply_call;
+mod apply_model;
 mod apply_turn;
 mod approvals;
 mod attempts;
+mod cache_watch;
 mod calls;
+mod choose;
 mod command;
 mod config;
 mod decide;
@@ -21,17 +25,24 @@ mod effect;
 mod ending;
 mod error;
 mod guards;
+mod hooks;
 mod inbox;
 mod input;
 mod intent;
+mod jobs;
 mod judging;
+mod launch;
 mod limits;
 mod open_call;
+mod outer;
+mod overflow;
 mod recover;
+mod remedy;
 mod spending;
 mod status;
 mod steps;
 mod stutter;
+mod talk;
 mod timers;
 mod volatile;
 mod words;
@@ -42,12 +53,17 @@ mod tests;
 pub use agent::Agent;
 pub use config::Config;
 pub use durable::{Attempt, Durable, LastTurn, Mark, Phase, Totals, Turn, Waiting};
-pub use effect::{Effect, Reply, Step};
+pub use effect::{Effect, Reply, Shrink, Step};
 pub use error::FoldError;
 pub use guards::Guards;
 pub use input::{
-    CallPlan, Command, Input, Judged, ModelAnswer, ModelFacts, ModelFailure, NewInput, Scene, TimerKey,
+    CallPlan, Command, Input, Judged, ModelAnswer, ModelFacts, ModelFailure, NewInput, Scene, Shrunk,
+    TimerKey,
 };
 pub use intent::IntentMatcher;
+pub use jobs::JobEnd;
 pub use open_call::{OpenCall, Stage, Started};
+pub use outer::{Away, Outer, Taught, Tries, Warm};
+pub use remedy::{Again, Elsewhere, Parking, Row, TABLE, markdown as remedies_markdown, row as remedies_of};
 pub use stutter::stutters;
+pub use talk::Talk;

@@ -34,6 +34,8 @@ pub enum Stage {
     Allowed,
     /// It may not run; the text is for the model.
     Denied(String),
+    /// The person answered its question; the text is for the model.
+    Answered(String),
     /// It was started and has no result.
     Running(Started),
     /// It has its result.

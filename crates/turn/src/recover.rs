@@ -3,14 +3,17 @@
 use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::open_call::{Stage, Started};
-use crate::{calls, words};
-use agentd_protocol::{Recovered, SessionRecovered, ToolCallId, ToolFinished, ToolOutcome, ToolStatus};
+use crate::{calls, jobs, words};
+use agentd_protocol::{
+    JobLost, Recovered, SessionRecovered, ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
+};
 
 /// Says what was in flight, and closes or repeats it. Where nothing was, nothing is written.
 pub(crate) fn recover(draft: &mut Draft<'_, '_>) {
     let lost_attempt = lost_attempt(draft);
     let dangling = dangling(draft);
-    if lost_attempt.is_none() && dangling.is_empty() {
+    let lost_jobs = jobs::lost(draft);
+    if lost_attempt.is_none() && dangling.is_empty() && lost_jobs.is_empty() {
         return;
     }
     let mut closed: Vec<Recovered> = lost_attempt.into_iter().collect();
@@ -27,7 +30,13 @@ pub(crate) fn recover(draft: &mut Draft<'_, '_>) {
     }));
     let kept = draft.durable().approvals.iter();
     closed.extend(kept.map(|open| recovered("approval", open.approval.to_string(), "kept")));
+    let jobs = lost_jobs.iter();
+    closed.extend(jobs.map(|job| recovered("job", job.to_string(), "lost")));
     draft.emit(SessionRecovered { closed });
+    for job in lost_jobs {
+        let reason = words::JOB_LOST.to_owned();
+        draft.emit(JobLost { job, reason });
+    }
     for (tool_call, started) in dangling {
         if started.idempotent {
             calls::run(draft, tool_call, started.effect, started.sandbox);
@@ -70,6 +79,7 @@ fn dangling(draft: &Draft<'_, '_>) -> Vec<(ToolCallId, Started)> {
         | Stage::Asking(_)
         | Stage::Allowed
         | Stage::Denied(_)
+        | Stage::Answered(_)
         | Stage::Closed(_) => None,
     })
     .collect()

@@ -2,10 +2,11 @@
 
 use crate::agent::Agent;
 use crate::durable::{Durable, LastTurn, Phase, Turn};
-use crate::inbox;
 use crate::open_call::{OpenCall, Stage};
+use crate::{inbox, overflow};
 use agentd_protocol::{
-    ApprovalKind, EndReason, OpenApproval, PermissionMode, RunState, Status, Summary, Timestamp, WaitReason,
+    ApprovalKind, EndReason, FailureClass, OpenApproval, PermissionMode, Remedy, RunState, Status, Summary,
+    Timestamp, WaitReason,
 };
 
 impl Agent {
@@ -37,7 +38,7 @@ impl Agent {
                     changed_at,
                 );
             }
-            let reason = format!("step {}: {} answers", current.step, self.durable.model());
+            let reason = format!("step {}: {} answers", current.step, current.model);
             let mut status = status(RunState::RunningModel, &reason, current.started_at);
             status.attempt = Some(current.attempt).filter(|attempt| *attempt > 1);
             return status;
@@ -118,6 +119,8 @@ impl Agent {
                 .as_ref()
                 .filter(|last| failed(last.reason))
                 .and_then(|last| last.error.clone()),
+            todo: durable.todo.clone(),
+            jobs: durable.jobs.clone(),
             wake_at: wake_at(durable),
             resumable: resumable(durable),
         }
@@ -131,6 +134,7 @@ fn status(state: RunState, reason: &str, since: Timestamp) -> Status {
         since,
         until: None,
         attempt: None,
+        position: None,
     }
 }
 
@@ -140,17 +144,58 @@ fn backing_off(turn: &Turn, now: Timestamp) -> Option<Status> {
         failed_at,
         retry_at,
         message,
-        ..
+        class,
+        remedy,
     } = &turn.phase
     else {
         return None;
     };
+    if overflow::how(remedy.as_ref()).is_some() {
+        let reason = format!(
+            "the conversation is too long for {} and is made shorter",
+            last.model
+        );
+        return Some(status(RunState::Compacting, &reason, *failed_at));
+    }
     let next = last.attempt.saturating_add(1);
-    let seconds = retry_at.since_ms(now).div_ceil(1000);
-    let reason = format!("attempt {next} in {seconds} s: {message}");
-    let mut status = status(RunState::BackingOff, &reason, *failed_at);
+    let (state, reason) = if turn.phase.parked() {
+        let (wait, what) = parked_for(*class);
+        // The moment comes first: lists show only the beginning.
+        let reason = format!("tried again at {retry_at}, or by `resume`: {what}: {message}");
+        (RunState::Waiting(wait), reason)
+    } else {
+        let seconds = retry_at.since_ms(now).div_ceil(1000);
+        let how = remedy.as_ref().map(different).unwrap_or_default();
+        let reason = format!("attempt {next}{how} in {seconds} s: {message}");
+        (RunState::BackingOff, reason)
+    };
+    let mut status = status(state, &reason, *failed_at);
     (status.until, status.attempt) = (Some(*retry_at), Some(next));
     Some(status)
+}
+
+fn different(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::Rotate { credential } => format!(" with the credential {credential}"),
+        Remedy::Think { level } => format!(" with thinking level {}", level.as_str()),
+        Remedy::Fallback { model } => format!(" with the model {model}"),
+        Remedy::Without { .. } | Remedy::Compact | Remedy::TruncateResults | Remedy::Park => String::new(),
+    }
+}
+
+const fn parked_for(class: FailureClass) -> (WaitReason, &'static str) {
+    match class {
+        FailureClass::QuotaExhausted => (WaitReason::Quota, "the account has no credit or quota left"),
+        FailureClass::Auth => (WaitReason::Credentials, "no credential is accepted"),
+        FailureClass::RateLimited
+        | FailureClass::Overloaded
+        | FailureClass::Transient
+        | FailureClass::ContextOverflow
+        | FailureClass::ContentFilter
+        | FailureClass::InvalidRequest
+        | FailureClass::Internal
+        | FailureClass::Cancelled => (WaitReason::RateLimit, "the provider asks to wait"),
+    }
 }
 
 fn running(call: &OpenCall) -> Option<(&str, Timestamp)> {
@@ -162,6 +207,7 @@ fn running(call: &OpenCall) -> Option<(&str, Timestamp)> {
         | Stage::Asking(_)
         | Stage::Allowed
         | Stage::Denied(_)
+        | Stage::Answered(_)
         | Stage::Closed(_) => None,
     }
 }
@@ -223,6 +269,10 @@ fn wake_at(durable: &Durable) -> Option<Timestamp> {
 
 /// Whether a new incarnation would have something to do at once.
 fn resumable(durable: &Durable) -> bool {
+    // After a restart they are lost, and that is to be written down.
+    if !durable.jobs.is_empty() {
+        return true;
+    }
     let free = durable.paused.is_none() && durable.closed.is_none();
     let Some(turn) = &durable.turn else {
         return free && !inbox::starts_next(durable).is_empty();

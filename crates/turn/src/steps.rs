@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::durable::{Durable, Phase, Turn};
 use crate::limits::{self, Leave};
-use crate::{Config, attempts, ending, inbox, intent, words};
+use crate::{Config, ending, inbox, intent, jobs, launch, words};
 use agentd_protocol::{EndReason, NoteInjected, NoteKind, StopReason, Timestamp, TurnError};
 
 /// What follows a step.
@@ -33,13 +33,14 @@ pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
         }
         Leave::Go => {
             inject_notes(draft, nudge);
-            attempts::launch(draft, None, false)
+            launch::launch(draft, None, false)
         }
-        Leave::GoWithoutTools => attempts::launch(draft, None, true),
+        Leave::GoWithoutTools => launch::launch(draft, None, true),
     }
 }
 
 fn inject_notes(draft: &mut Draft<'_, '_>, nudge: Option<&str>) {
+    jobs::tell(draft);
     let limits = draft.durable().limits();
     if let Some(text) = draft.turn().and_then(|turn| turn.guards.note(&limits)) {
         draft.emit(NoteInjected {

@@ -2,12 +2,18 @@
 
 mod approvals;
 mod attempts;
+mod cache;
 mod calls;
 mod guards;
 mod inbox;
+mod jobs;
 mod limits;
+mod outer;
+mod overflow;
+mod parking;
 mod prefixes;
 mod races;
 mod recovery;
 mod states;
+mod talk;
 mod world;

@@ -4,7 +4,7 @@ use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::effect::Effect;
 use crate::input::TimerKey;
-use crate::{approvals, judging};
+use crate::{approvals, judging, overflow};
 
 /// A timer fired; one that was replaced or cleared meanwhile is ignored.
 pub(crate) fn fired(draft: &mut Draft<'_, '_>, key: TimerKey, generation: u64) {
@@ -68,7 +68,8 @@ fn wanted(draft: &Draft<'_, '_>) -> Vec<(TimerKey, u64)> {
         // The next incarnation sets the others again; a drained session must come to rest.
         return wanted;
     }
-    if let Some(Phase::BackingOff { retry_at, .. }) = draft.turn().map(|turn| &turn.phase)
+    if let Some(Phase::BackingOff { retry_at, remedy, .. }) = draft.turn().map(|turn| &turn.phase)
+        && overflow::how(remedy.as_ref()).is_none()
         && !draft.held()
         && !volatile.backoff_over
     {

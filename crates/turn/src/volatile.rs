@@ -1,8 +1,9 @@
 //! What only this incarnation knows: what runs, what is being judged, which timers are set. Lost without harm.
 
 use crate::input::{CallPlan, ModelAnswer, TimerKey};
+use crate::overflow::{Shrinking, Window};
 use crate::stutter::Stutter;
-use agentd_protocol::{ApprovalId, CallId, ToolCallId, ToolOutcome, Verdict};
+use agentd_protocol::{ApprovalId, CallId, HookFinished, ToolCallId, ToolOutcome, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The volatile state of an agent.
@@ -14,10 +15,14 @@ pub(crate) struct Volatile {
     pub(crate) answer: Option<Answer>,
     /// Calls that are being judged.
     pub(crate) pending: BTreeSet<ToolCallId>,
+    /// What hooks said of calls that are not in the log yet.
+    pub(crate) hooked: BTreeMap<ToolCallId, Vec<HookFinished>>,
     /// How judged calls would run.
     pub(crate) plans: BTreeMap<ToolCallId, CallPlan>,
     /// Calls whose kid runs.
     pub(crate) running: BTreeSet<ToolCallId>,
+    /// Background jobs that run.
+    pub(crate) jobs: BTreeSet<u32>,
     /// Timers that are set, with their generation.
     pub(crate) timers: BTreeMap<TimerKey, u64>,
     /// Approvals whose deciders are being counted.
@@ -26,6 +31,16 @@ pub(crate) struct Volatile {
     pub(crate) generation: u64,
     /// The back-off's timer fired.
     pub(crate) backoff_over: bool,
+    /// A person ended the rest of the model call: the next attempt is to be made at once.
+    pub(crate) insists: bool,
+    /// The conversation is being made shorter.
+    pub(crate) shrinking: Option<Shrinking>,
+    /// What the last overflow taught of the model's window.
+    pub(crate) window: Option<Window>,
+    /// What stands before the conversation in the last request.
+    pub(crate) sent_prefix: Option<u64>,
+    /// The same of the last request that was answered.
+    pub(crate) warm_prefix: Option<u64>,
     /// Nothing new is started.
     pub(crate) draining: bool,
 }
@@ -65,9 +80,12 @@ impl Volatile {
         self.live = None;
         self.answer = None;
         self.pending.clear();
+        self.hooked.clear();
         self.plans.clear();
         self.running.clear();
         self.counting.clear();
         self.backoff_over = false;
+        self.insists = false;
+        self.shrinking = None;
     }
 }

@@ -28,6 +28,20 @@ pub(crate) fn denied_by_person(decided: &ApprovalDecided) -> String {
     }
 }
 
+/// Nobody answered the model's question.
+pub(crate) fn unanswered(decided: &ApprovalDecided) -> String {
+    let why = match decided.decision {
+        Decision::Expired => "nobody answered in time",
+        Decision::Allow | Decision::Deny | Decision::Answer | Decision::Withdrawn => "it is not answered",
+    };
+    let words = decided.message.as_deref().map(str::trim).unwrap_or_default();
+    let colon = if words.is_empty() { "" } else { ": " };
+    format!(
+        "There is no answer to the question; {why}{colon}{words}. Go on by your own judgement and say what you assumed, or stop and say \
+         what you need."
+    )
+}
+
 /// Why a requested call was not run.
 pub(crate) const CUT_OFF: &str = "Not run: the answer that asked for this call was cut off.";
 /// Why a requested call was not run.
@@ -42,6 +56,8 @@ pub(crate) const STOPPED_BY_DENIAL: &str =
     "Not finished: another call was denied, and denials stop the turn.";
 /// Why an open call was closed.
 pub(crate) const CANCELLED: &str = "Not finished: the turn was cancelled.";
+/// Why a background job is lost.
+pub(crate) const JOB_LOST: &str = "agentd went down or the session was stopped while it ran";
 /// What is added when the call had been running.
 pub(crate) const WAS_RUNNING: &str = "It was running; what it had done until then may remain.";
 /// Why a running call was closed after a crash.

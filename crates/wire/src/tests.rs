@@ -43,6 +43,7 @@ fn status() -> Status {
         since: Timestamp(1_763_629_200_123),
         until: None,
         attempt: Some(2),
+        position: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::complete::sessions;
 use crate::values::{budget, duration, label};
-use agentd_protocol::{Budget, PermissionMode, Preset};
+use agentd_protocol::{Budget, PermissionMode, Preset, ThinkingLevel};
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 use std::path::PathBuf;
@@ -35,7 +35,7 @@ pub(crate) struct RunArgs {
     pub(crate) detach: bool,
     /// Go on in this session instead of creating one
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(sessions))]
-    #[arg(conflicts_with_all = ["workdir", "mode", "name", "labels", "preset", "max_turns", "budget"])]
+    #[arg(conflicts_with_all = ["workdir", "mode", "name", "labels", "preset", "max_turns", "thinking", "budget"])]
     #[arg(conflicts_with_all = ["allow", "deny", "tools", "system_prompt", "append_system_prompt"])]
     pub(crate) session: Option<String>,
     /// The working directory [default: this one]
@@ -59,6 +59,9 @@ pub(crate) struct RunArgs {
     /// Steps in a turn: -1 up to the cap, 0 none, N at most N
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     pub(crate) max_turns: Option<i32>,
+    /// How hard the model is asked to think [default: as it is configured]
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    pub(crate) thinking: Option<ThinkingArg>,
     /// A hard budget: tokens=1M,usd=2.50,time=30m,steps=50, any of them
     #[arg(long, value_name = "K=V,...", value_parser = budget)]
     pub(crate) budget: Option<Budget>,
@@ -109,6 +112,36 @@ impl From<ModeArg> for PermissionMode {
     }
 }
 
+/// How hard a model is asked to think.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ThinkingArg {
+    /// Not at all
+    Off,
+    /// As little as it can
+    Minimal,
+    /// A little
+    Low,
+    /// Its usual measure
+    Medium,
+    /// A lot
+    High,
+    /// As much as it can
+    Max,
+}
+
+impl From<ThinkingArg> for ThinkingLevel {
+    fn from(level: ThinkingArg) -> Self {
+        match level {
+            ThinkingArg::Off => Self::Off,
+            ThinkingArg::Minimal => Self::Minimal,
+            ThinkingArg::Low => Self::Low,
+            ThinkingArg::Medium => Self::Medium,
+            ThinkingArg::High => Self::High,
+            ThinkingArg::Max => Self::Max,
+        }
+    }
+}
+
 /// A named set of loop settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PresetArg {
@@ -140,7 +173,7 @@ const ATTACH_KEYS: &str = "\
 Type a line and press Enter to send it: it steers a running turn, or starts the next one.
 While an approval is open: y allow, s allow for this session, a always allow, n [reason] deny;
 for a choice its number or id. Commands: /approve [once|session|always]  /deny [reason]  /answer TEXT
-/cancel  /detach  /help. Ctrl-C or Ctrl-D detaches; the session goes on.";
+/cancel  /resume  /detach  /help. Ctrl-C or Ctrl-D detaches; the session goes on.";
 
 /// `attach`.
 #[derive(Debug, Args)]

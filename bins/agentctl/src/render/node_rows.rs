@@ -2,7 +2,7 @@
 
 use crate::output::Row;
 use crate::render::{age, dollars, one_line, tokens, word};
-use agentd_protocol::{ModelStatus, Timestamp, ToolRow, UsageRow};
+use agentd_protocol::{CredentialStatus, ModelStatus, Timestamp, ToolRow, UsageRow};
 use serde::Serialize;
 
 /// One model of `models`.
@@ -12,7 +12,15 @@ pub(crate) struct ModelRow(pub(crate) ModelStatus);
 
 impl Row for ModelRow {
     fn columns(wide: bool) -> Vec<&'static str> {
-        let mut columns = vec!["name", "default", "provider", "model", "usable", "note"];
+        let mut columns = vec![
+            "name",
+            "default",
+            "provider",
+            "model",
+            "usable",
+            "credentials",
+            "note",
+        ];
         if wide {
             columns.extend(["dialect", "running", "waiting", "paused"]);
         }
@@ -32,6 +40,7 @@ impl Row for ModelRow {
             } else {
                 "no".to_owned()
             },
+            health(row, now),
             row.note.clone(),
         ];
         if wide {
@@ -52,6 +61,21 @@ impl Row for ModelRow {
     fn name(&self) -> String {
         self.0.name.clone()
     }
+}
+
+/// Each credential with what can be expected of it: `main ok, spare cooling 4m (quota_exhausted)`.
+fn health(row: &ModelStatus, now: Timestamp) -> String {
+    let one = |credential: &CredentialStatus| {
+        let mut text = format!("{} {}", credential.name, word(&credential.health));
+        if let Some(until) = credential.until {
+            text.push_str(&format!(" {}", age(now, until)));
+        }
+        if let Some(class) = credential.class {
+            text.push_str(&format!(" ({})", word(&class)));
+        }
+        text
+    };
+    row.credentials.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 /// One tool of `tools`.

@@ -3,8 +3,8 @@
 use crate::output::Row;
 use crate::render::{Paint, age, clean, count, dollars, one_line, span, tokens, word};
 use agentd_protocol::{
-    ApprovalId, ApprovalKind, Budget, Choice, Labels, OpenApproval, QueuedInput, RunState, Scope, Seq,
-    SessionId, Summary, Timestamp, TurnError, TurnId, Usage,
+    ApprovalId, ApprovalKind, Budget, Choice, Labels, OpenApproval, QueuedInput, RunState, RunningJob, Scope,
+    Seq, SessionId, Summary, Timestamp, TodoItem, TodoStatus, TurnError, TurnId, Usage,
 };
 use serde::Serialize;
 
@@ -66,7 +66,7 @@ impl Row for SessionRow {
             self.session.short(),
             one_line(&self.name, 32),
             self.state.to_string(),
-            one_line(&self.reason, 40),
+            one_line(&self.reason, if wide { usize::MAX } else { 40 }),
             age(self.created_at, now),
             self.model.clone(),
             self.steps.to_string(),
@@ -105,6 +105,10 @@ pub(crate) struct SessionDetail {
     pub(crate) turn: Option<TurnId>,
     pub(crate) open_approvals: Vec<ApprovalRow>,
     pub(crate) queue: Vec<QueuedInput>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) todo: Vec<TodoItem>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) jobs: Vec<RunningJob>,
     pub(crate) budget: Budget,
     pub(crate) last_error: Option<TurnError>,
 }
@@ -116,6 +120,8 @@ impl From<Summary> for SessionDetail {
             turn: row.turn,
             open_approvals: open.into_iter().map(ApprovalRow::from).collect(),
             queue: std::mem::take(&mut row.queue),
+            todo: std::mem::take(&mut row.todo),
+            jobs: std::mem::take(&mut row.jobs),
             budget: row.budget,
             last_error: row.last_error.take(),
             row: row.into(),
@@ -169,6 +175,12 @@ impl SessionDetail {
         if let Some(error) = &self.last_error {
             put("last error", &format!("{}: {}", error.class, error.message));
         }
+        for item in &self.todo {
+            put("to do", &todo_line(item));
+        }
+        for job in &self.jobs {
+            put("job", &job_line(job, now));
+        }
         for approval in &self.open_approvals {
             put(
                 "approval",
@@ -180,6 +192,19 @@ impl SessionDetail {
         }
         text
     }
+}
+
+fn job_line(job: &RunningJob, now: Timestamp) -> String {
+    format!("{} for {}: {}", job.job, age(job.started_at, now), job.command)
+}
+
+fn todo_line(item: &TodoItem) -> String {
+    let mark = match item.status {
+        TodoStatus::Pending => "[ ]",
+        TodoStatus::InProgress => "[>]",
+        TodoStatus::Completed => "[x]",
+    };
+    format!("{mark} {}", item.content)
 }
 
 fn usage_line(usage: &Usage, cost_usd: f64) -> String {

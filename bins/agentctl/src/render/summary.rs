@@ -3,7 +3,7 @@
 use crate::render::amount::{span, tokens, word};
 use crate::render::live::text_of;
 use crate::render::transcript::{input_text, model_failed, turn_finished};
-use agentd_protocol::{EventBody, SessionRecovered};
+use agentd_protocol::{EventBody, HookFinished, JobFinished, SessionRecovered, TodoItem, TodoStatus};
 
 /// What an event says, in one line.
 pub(crate) fn summary(body: &EventBody) -> String {
@@ -26,7 +26,18 @@ pub(crate) fn summary(body: &EventBody) -> String {
                 tokens(e.tokens_after)
             )
         }
+        EventBody::ContextTruncated(e) => format!(
+            "{} long tool results cut: {} to {} tokens",
+            e.results,
+            tokens(e.tokens_before),
+            tokens(e.tokens_after)
+        ),
         EventBody::LimitReached(e) => format!("{} at {}: {}", word(&e.limit), e.value, e.action),
+        EventBody::HookFinished(e) => hook(e),
+        EventBody::TodoUpdated(e) => format!("to do: {}", todo(&e.items)),
+        EventBody::JobStarted(e) => format!("background job {}: {}", e.job, e.command),
+        EventBody::JobFinished(e) => job_finished(e),
+        EventBody::JobLost(e) => format!("background job {} is lost: {}", e.job, e.reason),
         EventBody::WarningRaised(e) => format!("{}: {}", e.code, e.message),
         EventBody::RuleAdded(e) => format!("rule added: {}", e.rule),
         EventBody::RuleRemoved(e) => format!("rule removed: {}", e.rule),
@@ -43,6 +54,20 @@ pub(crate) fn summary(body: &EventBody) -> String {
         | EventBody::TurnFinished(_)
         | EventBody::Unknown) => in_turn(body),
     }
+}
+
+fn hook(said: &HookFinished) -> String {
+    let mut line = format!("hook {}: {}", said.hook, word(&said.status));
+    if let Some(decision) = &said.decision {
+        line.push_str(&format!(", {}", word(decision)));
+    }
+    if said.input.is_some() {
+        line.push_str(", it changed the input");
+    }
+    if let Some(reason) = &said.reason {
+        line.push_str(&format!(": {reason}"));
+    }
+    line
 }
 
 /// Events inside a turn.
@@ -80,6 +105,24 @@ fn in_turn(body: &EventBody) -> String {
     } else {
         "of a newer version".to_owned()
     }
+}
+
+fn job_finished(event: &JobFinished) -> String {
+    let job = event.job;
+    match (&event.stopped, event.exit_code, event.signal) {
+        (Some(why), ..) => format!("background job {job} was stopped: {why}"),
+        (None, Some(code), _) => format!("background job {job} ended with exit code {code}"),
+        (None, None, Some(signal)) => format!("background job {job} was ended by signal {signal}"),
+        (None, None, None) => format!("background job {job} ended"),
+    }
+}
+
+/// How much is done, and what is being done.
+fn todo(items: &[TodoItem]) -> String {
+    let done = items.iter().filter(|item| item.status == TodoStatus::Completed);
+    let count = format!("{} of {} done", done.count(), items.len());
+    let current = items.iter().find(|item| item.status == TodoStatus::InProgress);
+    current.map_or_else(|| count.clone(), |item| format!("{count}; now: {}", item.content))
 }
 
 fn recovered(event: &SessionRecovered) -> String {

@@ -210,6 +210,7 @@ fn a_turn_shows_who_said_what_and_how_it_ended() {
         usage: Usage::default(),
         cost_usd: None,
         latency: Latency::default(),
+        credential: None,
     };
     assert_eq!(printed(&mut transcript, answer), "On it.\n");
     let finished = TurnFinished {

@@ -6,7 +6,7 @@ use crate::render::paint::Paint;
 use crate::render::summary::summary;
 use crate::render::{clean, one_line};
 use agentd_protocol::{
-    ApprovalDecided, Block, Decision, Event, EventBody, ModelFailed, Principal, Scope, ToolCallId,
+    ApprovalDecided, Block, Decision, Event, EventBody, ModelFailed, Principal, Remedy, Scope, ToolCallId,
     ToolFinished, ToolStatus, TurnFinished, VerdictKind,
 };
 use std::collections::HashMap;
@@ -159,7 +159,13 @@ impl Transcript {
             | EventBody::ModelStarted(_)
             | EventBody::VerdictGiven(_)
             | EventBody::ContextCompacted(_)
+            | EventBody::ContextTruncated(_)
             | EventBody::LimitReached(_)
+            | EventBody::HookFinished(_)
+            | EventBody::TodoUpdated(_)
+            | EventBody::JobStarted(_)
+            | EventBody::JobFinished(_)
+            | EventBody::JobLost(_)
             | EventBody::WarningRaised(_)
             | EventBody::SessionRecovered(_)
             | EventBody::SessionMoved(_)
@@ -225,9 +231,26 @@ pub(crate) fn model_failed(failed: &ModelFailed) -> Line {
         Some(at) => Line::new(
             Tag::Note,
             "model",
-            format!("{what}; attempt {} failed, next at {at}", failed.attempt),
+            format!(
+                "{what}; attempt {} failed, next at {at}{}",
+                failed.attempt,
+                failed.remedy.as_ref().map(differently).unwrap_or_default()
+            ),
         ),
         None => Line::new(Tag::Bad, "model", what),
+    }
+}
+
+/// What the next attempt does differently.
+fn differently(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::Rotate { credential } => format!(" with credential {credential}"),
+        Remedy::Think { level } => format!(" with thinking {}", level.as_str()),
+        Remedy::Without { part } => format!(" without the {}", word(part).replace('_', " ")),
+        Remedy::Fallback { model } => format!(" with model {model}"),
+        Remedy::Compact => " after the conversation is compacted".to_owned(),
+        Remedy::TruncateResults => " after long tool results are cut".to_owned(),
+        Remedy::Park => "; the session is parked until then".to_owned(),
     }
 }
 

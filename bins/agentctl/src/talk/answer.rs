@@ -12,6 +12,8 @@ pub(crate) enum Typed {
     Send(String),
     /// End the turn.
     Cancel,
+    /// What is paused or parked goes on.
+    Resume,
     /// Leave; the session goes on.
     Detach,
     /// Explain.
@@ -96,6 +98,7 @@ fn command(text: &str, open: Option<&OpenApproval>) -> Typed {
     let rest = rest.trim();
     match (word, open) {
         ("cancel", _) => Typed::Cancel,
+        ("resume", _) => Typed::Resume,
         ("detach" | "quit" | "exit", _) => Typed::Detach,
         ("help", _) => Typed::Help,
         ("approve" | "deny" | "answer", None) => Typed::Unclear("no approval is open".to_owned()),

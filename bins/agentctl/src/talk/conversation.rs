@@ -12,7 +12,7 @@ use crate::talk::screen::Screen;
 use crate::talk::turn_watch::{RunResult, TurnWatch};
 use agentd_protocol::{
     ApprovalId, Block, CancelInputParams, CancelTurnParams, Delta, Event, EventBody, Fault, FaultClass,
-    InputId, RunState, SendParams, Status, WaitReason,
+    InputId, LifecycleParams, RunState, SendParams, Status, WaitReason,
 };
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -24,7 +24,8 @@ const CANCEL_GRACE: Duration = Duration::from_secs(15);
 const HELP: &str = "\
 a line is sent to the session; // begins a line that starts with /
 /approve [once|session|always]  /deny [reason]  /answer TEXT   the open approval
-/cancel   end the turn        /detach  leave; the session goes on        /help";
+/cancel   end the turn        /resume  go on after a pause, or try a parked call now
+/detach   leave; the session goes on        /help";
 
 /// Why the turn is being cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -196,14 +197,15 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Whether only a person can help, and none is here.
+    /// Whether only a person can help, and not from here.
     fn blocked(&self, status: &Status) -> Option<Held> {
-        let unattended = self.manner.leaves_when?;
         let parked = matches!(
             status.state,
             RunState::Waiting(WaitReason::Quota | WaitReason::Credentials | WaitReason::Workspace)
         );
-        let blocked = parked || (status.state.blocked() && unattended == Unattended::Waits);
+        // No answer that could be given here helps a parked session, so `run` leaves it to itself.
+        let alone = self.manner.leaves_when == Some(Unattended::Waits) && status.state.blocked();
+        let blocked = alone || (parked && self.watch.is_some());
         (blocked && self.leaving.is_none()).then(|| Held::Blocked(status.clone()))
     }
 
@@ -255,6 +257,10 @@ impl<'a> Conversation<'a> {
                 let cancelled = self.cancel("cancelled by /cancel").await;
                 self.told(cancelled)?;
             }
+            (Typed::Resume, _) => {
+                let resumed = self.resume().await;
+                self.told(resumed)?;
+            }
             (Typed::Detach, _) => return Ok(Some(Held::Detached)),
             (Typed::Help, _) => self.screen.say(self.out, HELP)?,
             (Typed::Unclear(text), _) => self.screen.say(self.out, &text)?,
@@ -296,6 +302,20 @@ impl<'a> Conversation<'a> {
         self.follower
             .client()
             .cancel_turn(&params)
+            .await
+            .map(drop)
+            .map_err(Fault::from)
+    }
+
+    async fn resume(&self) -> Result<(), Fault> {
+        let params = LifecycleParams {
+            session: self.follower.session().to_owned(),
+            reason: Some("resumed by /resume".to_owned()),
+            force: false,
+        };
+        self.follower
+            .client()
+            .resume(&params)
             .await
             .map(drop)
             .map_err(Fault::from)

@@ -96,6 +96,7 @@ fn in_attach_other_lines_are_messages() {
         Typed::Send("/etc is a path".into())
     );
     assert_eq!(read("/cancel", None, true), Typed::Cancel);
+    assert_eq!(read("/resume", None, true), Typed::Resume);
     assert_eq!(read("/detach", None, true), Typed::Detach);
     assert_eq!(read("/help", None, true), Typed::Help);
     assert!(matches!(read("/approve", None, true), Typed::Unclear(_)));
@@ -260,6 +261,8 @@ fn a_steering_input_belongs_to_the_turn_that_it_joins() {
         credential: None,
         input_tokens_estimate: 1,
         tools_off: false,
+        configured: None,
+        thinking: None,
     };
     assert_eq!(watch.observe(&event(1, Some(turn), joined)), None);
     let result = watch

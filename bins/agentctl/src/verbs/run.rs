@@ -10,7 +10,8 @@ use crate::talk::{Conversation, Held, Interrupt, Manner, Place, RunResult, Scree
 use crate::values;
 use agentd_client::Client;
 use agentd_protocol::{
-    Block, CreateParams, Event, EventBody, ExportParams, Fault, InputId, SendParams, Seq, SessionId,
+    Block, CreateParams, Event, EventBody, ExportParams, Fault, InputId, RunState, SendParams, Seq,
+    SessionId, WaitReason,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -125,6 +126,7 @@ fn create_params(args: &RunArgs, prompt: Vec<Block>, headless: bool) -> Result<C
         labels: values::labels(&args.labels),
         preset: args.preset.map(Into::into),
         max_turns: args.max_turns,
+        thinking: args.thinking.map(Into::into),
         budget: args.budget,
         tools: args.tools.clone(),
         rules: [rules("allow", &args.allow), rules("deny", &args.deny)].concat(),
@@ -291,7 +293,13 @@ pub(crate) async fn watch(
         }
         Held::Blocked(status) => {
             let message = format!("blocked: {}: {}", status.state, status.reason);
-            let hint = format!("the session waits: agentctl attach {}", entered.session.short());
+            let short = entered.session.short();
+            let hint = match status.state {
+                RunState::Waiting(WaitReason::Quota | WaitReason::Credentials) => {
+                    format!("the session waits; once that is mended: agentctl resume {short}")
+                }
+                _ => format!("the session waits: agentctl attach {short}"),
+            };
             Err(Fault::busy("blocked", message).hint(hint).into())
         }
         Held::Detached => {

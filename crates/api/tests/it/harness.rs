@@ -55,6 +55,7 @@ async fn storage(backend: &Arc<dyn Backend>) -> (Handle<StoreMsg>, Handle<FeedMs
 
 fn facts() -> NodeFacts {
     NodeFacts {
+        no_sandbox: None,
         node: "a1".into(),
         version: "0.1.0".into(),
         pid: 7,

@@ -255,6 +255,7 @@ async fn lists_show_live_states_over_stored_ones_and_come_in_pages() {
         since: Timestamp(1),
         until: None,
         attempt: None,
+        position: None,
     };
     h.played.lock().unwrap().overlay.insert(ids[3], busy);
     let names = |rows: Value| -> Vec<String> {

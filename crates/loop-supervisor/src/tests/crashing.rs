@@ -31,7 +31,7 @@ async fn a_loop_that_crashes_with_an_open_turn_is_woken_without_being_asked() {
         .await
         .fail(agentd_protocol::FailureClass::Transient, None);
     let again = world.model().await;
-    assert_eq!(again.job.session, session);
+    assert_eq!(again.job.ask.session, session);
     assert_eq!(world.stats().await.crashes, 1);
 }
 

@@ -2,8 +2,8 @@
 
 use super::puppets::bash;
 use super::world::{World, input};
-use agentd_actor_kit::SupervisorMsg;
-use agentd_protocol::{FaultClass, LoopLimits, ToolStatus};
+use agentd_actor_kit::{CallEvent, SupervisorMsg};
+use agentd_protocol::{FaultClass, LoopLimits, RunState, ToolStatus, WaitReason};
 use agentd_turn::Command;
 
 #[tokio::test(start_paused = true)]
@@ -51,5 +51,31 @@ async fn at_the_deadline_of_a_drain_the_rest_is_killed_and_counted() {
     model.gone().await;
     world.crash().await;
     let again = world.model().await;
-    assert_eq!((again.job.session, again.job.attempt), (session, 2));
+    assert_eq!((again.job.ask.session, again.job.attempt), (session, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_does_not_wait_for_a_call_that_stands_in_line() {
+    let mut world = World::new().await;
+    let session = world.create().await;
+    let model = world.model().await;
+    model.say(CallEvent::Waiting(None));
+    world
+        .until_state(session, RunState::Waiting(WaitReason::Permit))
+        .await;
+    let left = world
+        .get(|done| SupervisorMsg::Drain {
+            deadline_ms: 30_000,
+            done,
+        })
+        .await;
+    assert_eq!(left, 0);
+    model.gone().await;
+    assert_eq!(world.kinds(session).await.last(), Some(&"model.failed"));
+    assert!(world.no_job());
+    world.crash().await;
+    let again = world.model().await;
+    assert_eq!((again.job.ask.session, again.job.attempt), (session, 2));
+    again.answer("done");
+    world.until(session, "turn.finished").await;
 }

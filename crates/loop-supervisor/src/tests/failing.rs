@@ -63,12 +63,10 @@ async fn what_an_earlier_attempt_says_is_ignored() {
     let mut world = World::new().await;
     let session = world.create().await;
     let first = world.model().await;
-    first.say(CallEvent::Failed(agentd_turn::ModelFailure {
-        class: FailureClass::Transient,
-        message: "cut".into(),
-        status: None,
-        retry_after_ms: None,
-    }));
+    first.say(CallEvent::Failed(agentd_turn::ModelFailure::new(
+        FailureClass::Transient,
+        "cut",
+    )));
     let second = world.model().await;
     first.text("too late ");
     first.answer("too late");
@@ -124,12 +122,15 @@ async fn a_call_without_a_permit_is_seen_to_wait_for_one() {
     let mut world = World::new().await;
     let session = world.create().await;
     let model = world.model().await;
-    model.say(CallEvent::Waiting);
+    model.say(CallEvent::Waiting(None));
     world
         .until_state(session, RunState::Waiting(WaitReason::Permit))
         .await;
     let overlay = world.get(|done| SupervisorMsg::Overlay { done }).await;
     assert_eq!(overlay[&session].state, RunState::Waiting(WaitReason::Permit));
-    model.say(CallEvent::Granted);
+    model.say(CallEvent::Granted {
+        credential: None,
+        window: None,
+    });
     world.until_state(session, RunState::RunningModel).await;
 }

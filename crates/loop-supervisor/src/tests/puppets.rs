@@ -1,14 +1,17 @@
 //! Kids that do what the test says.
 
 use agentd_actor_kit::{CallEvent, RunEvent, SessionMsg};
+use agentd_hooks::{Ended, HookCall, Launch};
 use agentd_protocol::{Block, Delta, FailureClass, Latency, StopReason, ToolOutcome, ToolStatus, Usage};
 use agentd_session_loop::{ModelJob, ToolJob, Workers};
+use agentd_settings::HookConfig;
 use agentd_turn::{ModelAnswer, ModelFailure};
 use async_trait::async_trait;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::oneshot;
 
 /// What the test orders.
 #[derive(Debug)]
@@ -117,6 +120,7 @@ impl ModelPuppet {
             usage,
             cost_usd: None,
             latency,
+            credential: None,
         };
         self.say(CallEvent::Answered(Box::new(answer)));
         self.kid.cast(Order::End).unwrap();
@@ -125,10 +129,8 @@ impl ModelPuppet {
     /// Fails and ends.
     pub(super) fn fail(self, class: FailureClass, retry_after_ms: Option<u64>) {
         let failure = ModelFailure {
-            class,
-            message: "no luck".into(),
-            status: None,
             retry_after_ms,
+            ..ModelFailure::new(class, "no luck")
         };
         self.say(CallEvent::Failed(failure));
         self.kid.cast(Order::End).unwrap();
@@ -216,5 +218,51 @@ impl Workers for Puppets {
         let cell = kid.get_cell();
         let _ = self.jobs.send(Job::Tool(ToolPuppet { job, kid }));
         Ok(cell)
+    }
+}
+
+/// A hook that was asked and says what the test wants.
+#[derive(Debug)]
+pub(super) struct HookPuppet {
+    pub(super) name: String,
+    pub(super) told: Value,
+    done: oneshot::Sender<Ended>,
+}
+
+impl HookPuppet {
+    pub(super) fn exit(self, code: i32, stdout: &Value, stderr: &str) {
+        let ended = Ended::Exited {
+            code: Some(code),
+            stdout: stdout.to_string(),
+            stderr: stderr.to_owned(),
+        };
+        self.done.send(ended).unwrap();
+    }
+
+    pub(super) fn panic(self) {
+        drop(self.done);
+    }
+
+    /// Waits until nobody waits for it any more.
+    pub(super) async fn killed(mut self) {
+        self.done.closed().await;
+    }
+}
+
+/// Tells the test of each hook.
+#[derive(Debug)]
+pub(super) struct HookPuppets(pub(super) UnboundedSender<HookPuppet>);
+
+#[async_trait]
+impl Launch for HookPuppets {
+    async fn launch(&self, hook: &HookConfig, _: &HookCall, input: Vec<u8>) -> Ended {
+        let (done, ended) = oneshot::channel();
+        let puppet = HookPuppet {
+            name: hook.name.clone(),
+            told: serde_json::from_slice(&input).unwrap(),
+            done,
+        };
+        let _ = self.0.send(puppet);
+        ended.await.expect("the test wants this hook's kid to panic")
     }
 }

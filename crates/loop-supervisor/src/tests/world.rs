@@ -1,15 +1,17 @@
 //! A world of its own for each test.
 
 use super::peers::{Feed, Gate, Root, Store, Strings, Tools, Trick};
-use super::puppets::{Job, ModelPuppet, Puppets, ToolPuppet};
+use super::puppets::{HookPuppet, HookPuppets, Job, ModelPuppet, Puppets, ToolPuppet};
 use crate::{Bounds, LoopSupervisor, SupervisorArgs};
 use agentd_actor_kit::{Clock, Done, Handle, Pointer, Routed, SupervisorMsg, SupervisorStats};
+use agentd_hooks::Hooks;
 use agentd_protocol::{
     Block, Budget, Event, EventBody, Fault, LoopLimits, PermissionMode, Principal, RunState, SandboxLevel,
     SessionCreated, SessionId, Timestamp, ToolCallId, VerdictKind,
 };
 use agentd_provider::{ModelSpec, Registry as Models_, Script};
-use agentd_session_loop::{ModelJob, Models, Services, Timing, ToolJob, Workers};
+use agentd_session_loop::{ModelJob, Models, Services, Sharing, Timing, ToolJob, Workers};
+use agentd_settings::{HookConfig, HooksConfig};
 use agentd_store::testing::CountingLog;
 use agentd_store::{EncodedEvent, Options, Range, SessionLog as _, open};
 use agentd_turn::{Command, Config, NewInput, Reply};
@@ -36,6 +38,7 @@ pub(super) struct World {
     args: SupervisorArgs,
     root: ActorRef<()>,
     jobs: UnboundedReceiver<Job>,
+    hooks: UnboundedReceiver<HookPuppet>,
     commits: UnboundedReceiver<(SessionId, Vec<String>)>,
     cold: UnboundedReceiver<SessionId>,
     states: UnboundedReceiver<(SessionId, RunState)>,
@@ -64,7 +67,7 @@ where
     Handle::fixed(name, actor)
 }
 
-async fn services(clock: Clock, strings: &Arc<Strings>, puppets: &Arc<Puppets>) -> Services {
+async fn services(clock: Clock, strings: &Arc<Strings>, puppets: &Arc<Puppets>, hooks: Hooks) -> Services {
     let mut registry = Models_::default();
     registry.insert(
         ModelSpec::scripted("scripted", Arc::new(Script::default())),
@@ -80,8 +83,11 @@ async fn services(clock: Clock, strings: &Arc<Strings>, puppets: &Arc<Puppets>) 
         models: Models::new(registry, BTreeMap::from([("scripted".to_owned(), client)])),
         workers: Box::new(Shared(Arc::clone(puppets))),
         registry: agentd_tools::Registry::builtin(&agentd_tools::ToolLimits::default()),
+        hooks,
         config: Arc::new(Config::default()),
         sandbox: SandboxLevel::None,
+        sharing: Sharing::default(),
+        keep_recent_tokens: 20_000,
         timing: Timing::default(),
     }
 }
@@ -92,6 +98,14 @@ impl World {
     }
 
     pub(super) async fn with(bounds: Bounds) -> Self {
+        Self::build(bounds, Vec::new()).await
+    }
+
+    pub(super) async fn hooked(hooks: Vec<HookConfig>) -> Self {
+        Self::build(Bounds::default(), hooks).await
+    }
+
+    async fn build(bounds: Bounds, hooks: Vec<HookConfig>) -> Self {
         let log = open("memory:", Path::new("/"), Options::default()).unwrap();
         let (commits_tx, commits) = unbounded_channel();
         let (cold_tx, cold) = unbounded_channel();
@@ -114,7 +128,13 @@ impl World {
             panics: 0.into(),
         });
         let clock = Clock::virtual_from(Timestamp(1_763_629_200_000));
-        let services = services(clock, &strings, &puppets).await;
+        let (hooks_tx, asked) = unbounded_channel();
+        let config = HooksConfig {
+            run: hooks,
+            ..HooksConfig::default()
+        };
+        let hooks = Hooks::new(&config, Arc::new(HookPuppets(hooks_tx)));
+        let services = services(clock, &strings, &puppets, hooks).await;
         let args = SupervisorArgs {
             services: Arc::new(services),
             bounds,
@@ -131,6 +151,7 @@ impl World {
             args,
             root,
             jobs,
+            hooks: asked,
             commits,
             cold,
             states,
@@ -199,6 +220,19 @@ impl World {
             Job::Tool(puppet) => puppet,
             Job::Model(puppet) => panic!("a model was called: {puppet:?}"),
         }
+    }
+
+    /// The next hook that is asked.
+    pub(super) async fn hook(&mut self) -> HookPuppet {
+        tokio::time::timeout(LONG, self.hooks.recv())
+            .await
+            .expect("no hook was asked")
+            .unwrap()
+    }
+
+    /// No hook was asked and not yet taken.
+    pub(super) fn no_hook(&mut self) -> bool {
+        self.hooks.try_recv().is_err()
     }
 
     /// No kid was started and not yet taken.

@@ -93,3 +93,21 @@ async fn a_node_whose_root_is_gone_has_failed() {
         Ended::Failed("the root of the actor tree is down".to_owned())
     );
 }
+
+#[test]
+fn i7_a_rule_that_contradicts_its_example_is_told_with_file_and_line() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("config.toml");
+    let text = "[permission]\nrules = [\n  { deny = \"Bash(curl:*)\" },\n  { allow = \"Bash(ls)\", examples = { match = [\"ls -l\"] } },\n]\n";
+    std::fs::write(&file, text).unwrap();
+    let sources = Sources {
+        file: Some(file.clone()),
+        ..Sources::default()
+    };
+    let error = crate::check_rules(&load(&sources).unwrap(), &BTreeMap::new()).unwrap_err();
+    let expected = format!(
+        "{}:4: permission.rules[1]: allow Bash(ls): the rule does not match its example \"ls -l\"",
+        file.display()
+    );
+    assert_eq!((error.to_string(), error.exit_code()), (expected, 2));
+}

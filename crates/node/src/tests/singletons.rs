@@ -3,7 +3,7 @@
 use super::script::{MODEL, NARROW, READ, TALK};
 use super::world::{How, LONG, PERMITS, World, attempts, kinds, last_text, until_state};
 use crate::children::Child;
-use agentd_actor_kit::{Done, JudgeRequest, ModelMsg, ToolMsg};
+use agentd_actor_kit::{Ask, Done, JudgeRequest, Lane, ModelMsg, ToolMsg};
 use agentd_protocol::{
     EffectClass, Event, EventBody, RunState, SessionId, ToolStatus, VerdictKind, WaitReason,
 };
@@ -66,10 +66,17 @@ async fn viewers_of_a_feed_that_went_down_are_told_and_can_follow_again() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_waits_for_a_permit_gets_it_from_the_next_model_client() {
     let world = World::new().await;
-    let acquire = |done| ModelMsg::Acquire {
+    let ask = Ask {
         session: SessionId::NIL,
-        done,
+        model: "narrow".to_owned(),
+        credential: None,
+        group: String::new(),
+        lane: Lane::Interactive,
+        input_tokens: 0,
+        output_tokens: 0,
+        insists: false,
     };
+    let acquire = |done| ModelMsg::Acquire { ask, done };
     let _permit = world.handles.models[NARROW].call(LONG, acquire).await.unwrap();
     let session = world.new_id();
     let mut frames = world.follow(session).await;

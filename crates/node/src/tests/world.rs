@@ -65,6 +65,7 @@ impl World {
             executor: ExecutorArgs {
                 exe: "/proc/self/exe".into(),
                 environment: Environment::allowed(Vec::new(), &settings.sandbox.env),
+                sandboxing: agentd_sandbox::Sandboxing::None,
                 spill_dir: dir.path().join("spill"),
                 tools: settings.tools.clone(),
             },

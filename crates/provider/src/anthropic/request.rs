@@ -1,96 +1,259 @@
 //! Requests of the Messages protocol.
 
-use crate::body::{Encoded, Params, Prompt, ToolDef};
-use crate::fields::{arguments, json_bytes};
+use crate::body::{Encoded, Params, Prompt, ToolChoice, ToolDef};
+use crate::fields::{arguments, close_messages, json_bytes, wire_name};
 use crate::spec::ModelSpec;
-use agentd_protocol::{Block, ImageSource, Message, Role};
+use crate::thinking;
+use agentd_protocol::{Block, ImageSource, Message, Role, ThinkingLevel};
+use agentd_settings::ThinkingForm;
 use bytes::Bytes;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+
+/// The smallest budget of thinking that is taken.
+const MIN_BUDGET: u32 = 1_024;
 
 /// Everything before the messages: the order is the one in which the provider caches.
-pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params) -> Bytes {
-    let limit = params.max_output.unwrap_or(spec.max_output).min(spec.max_output);
-    let mut body = json!({ "model": spec.model, "max_tokens": limit, "stream": true });
+///
+/// At most four cache marks are allowed. One is on the last tool and one on the system prompt, so sessions that differ in
+/// the one still share the other; one is the automatic one that the server moves along with the conversation; the fourth
+/// is the history's own, for steps of more blocks than the server looks back.
+pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
+    let mut body = Map::new();
+    body.insert("model".into(), json!(spec.model));
+    body.insert("max_tokens".into(), json!(limit(spec, params)));
+    body.insert("stream".into(), json!(spec.stream));
     if spec.compat.prompt_cache {
-        set(&mut body, "cache_control", json!({ "type": "ephemeral" }));
+        body.insert("cache_control".into(), ephemeral());
     }
     if !tools.is_empty() {
-        set(&mut body, "tools", tools.iter().map(tool).collect());
+        let mut all: Vec<Value> = tools.iter().map(tool).collect();
+        mark(spec, all.last_mut());
+        body.insert("tools".into(), all.into());
     }
     if !prompt.system.is_empty() {
         let mut block = json!({ "type": "text", "text": prompt.system });
-        if spec.compat.prompt_cache {
-            set(&mut block, "cache_control", json!({ "type": "ephemeral" }));
-        }
-        set(&mut body, "system", json!([block]));
+        mark(spec, Some(&mut block));
+        body.insert("system".into(), json!([block]));
     }
-    let mut bytes = json_bytes(&body);
+    let mut bytes = json_bytes(&Value::Object(body));
     bytes.pop();
     bytes.extend_from_slice(br#","messages":["#);
     bytes.into()
 }
 
-fn set(object: &mut Value, key: &str, value: Value) {
-    if let Some(map) = object.as_object_mut() {
-        map.insert(key.to_owned(), value);
+fn ephemeral() -> Value {
+    json!({ "type": "ephemeral" })
+}
+
+fn mark(spec: &ModelSpec, block: Option<&mut Value>) {
+    if let (true, Some(map)) = (spec.compat.prompt_cache, block.and_then(Value::as_object_mut)) {
+        map.insert("cache_control".into(), ephemeral());
     }
+}
+
+fn limit(spec: &ModelSpec, params: &Params<'_>) -> u32 {
+    params.max_output.unwrap_or(spec.max_output).min(spec.max_output)
 }
 
 fn tool(tool: &ToolDef) -> Value {
     json!({ "name": tool.name, "description": tool.description, "input_schema": tool.schema })
 }
 
+/// Everything after the messages: what may differ from call to call without touching what is cached.
+pub(crate) fn suffix(spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
+    let mut fields = Map::new();
+    let choice = tool_choice(params).filter(|_| !tools.is_empty());
+    let forced = choice.is_some() && matches!(params.tool_choice, ToolChoice::Any | ToolChoice::Only(_));
+    let level = thinking::level(spec);
+    // A call that must use a tool may not think first.
+    let thought = level
+        .filter(|_| !forced)
+        .and_then(|level| thinking(spec, params, level));
+    let thinks = thought
+        .as_ref()
+        .is_some_and(|value| value.get("type") != Some(&json!("disabled")));
+    fields.extend(thought.map(|value| ("thinking".to_owned(), value)));
+    let output = output_config(spec, params, level);
+    if !output.is_empty() {
+        fields.insert("output_config".into(), output.into());
+    }
+    // A model that thinks takes no temperature.
+    let temperature = spec
+        .temperature
+        .filter(|_| spec.capabilities.temperature && !thinks);
+    fields.extend(temperature.map(|value| ("temperature".to_owned(), json!(value))));
+    fields.extend(choice.map(|value| ("tool_choice".to_owned(), value)));
+    close_messages(fields)
+}
+
+fn tool_choice(params: &Params<'_>) -> Option<Value> {
+    let alone = params.parallel_tools == Some(false);
+    let mut choice = match params.tool_choice {
+        ToolChoice::Unsaid if alone => json!({ "type": "auto" }),
+        ToolChoice::Unsaid => return None,
+        ToolChoice::Off => return Some(json!({ "type": "none" })),
+        ToolChoice::Auto => json!({ "type": "auto" }),
+        ToolChoice::Any => json!({ "type": "any" }),
+        ToolChoice::Only(name) => json!({ "type": "tool", "name": name }),
+    };
+    if let (true, Some(map)) = (alone, choice.as_object_mut()) {
+        map.insert("disable_parallel_tool_use".into(), json!(true));
+    }
+    Some(choice)
+}
+
+fn thinking(spec: &ModelSpec, params: &Params<'_>, level: ThinkingLevel) -> Option<Value> {
+    match (spec.capabilities.thinking, level) {
+        (ThinkingForm::None | ThinkingForm::Effort, _) => None,
+        (_, ThinkingLevel::Off) => Some(json!({ "type": "disabled" })),
+        (ThinkingForm::Adaptive, _) => Some(json!({ "type": "adaptive", "display": "summarized" })),
+        (ThinkingForm::Budget | ThinkingForm::Switch, _) => {
+            // The budget is a part of the answer, and a quarter of the answer is left for words.
+            let limit = limit(spec, params);
+            let budget = thinking::tokens(level).min(limit - limit / 4).max(MIN_BUDGET);
+            (budget < limit).then(|| json!({ "type": "enabled", "budget_tokens": budget }))
+        }
+    }
+}
+
+fn output_config(spec: &ModelSpec, params: &Params<'_>, level: Option<ThinkingLevel>) -> Map<String, Value> {
+    let mut output = Map::new();
+    if matches!(
+        spec.capabilities.thinking,
+        ThinkingForm::Adaptive | ThinkingForm::Effort
+    ) {
+        let effort = match level {
+            None | Some(ThinkingLevel::Off) => None,
+            Some(ThinkingLevel::Minimal) => Some("low"),
+            Some(level) => Some(level.as_str()),
+        };
+        output.extend(effort.map(|effort| ("effort".to_owned(), json!(effort))));
+    }
+    if let (true, Some((_, schema))) = (spec.capabilities.structured_output, params.schema) {
+        output.insert(
+            "format".into(),
+            json!({ "type": "json_schema", "schema": schema }),
+        );
+    }
+    output
+}
+
 /// One message. Consecutive messages of one role are fine here.
-pub(crate) fn message(_: &ModelSpec, message: &Message) -> Encoded {
-    let content: Vec<Vec<u8>> = message.content.iter().filter_map(block).collect();
+pub(crate) fn message(spec: &ModelSpec, message: &Message) -> Encoded {
+    let content = blocks(spec, &message.content);
     if content.is_empty() {
         return Encoded::default();
     }
-    let mut bytes: Vec<u8> = match message.role {
-        Role::User => br#"{"role":"user","content":["#.to_vec(),
-        Role::Assistant => br#"{"role":"assistant","content":["#.to_vec(),
+    let (head, user): (&[u8], bool) = match message.role {
+        Role::User => (br#"{"role":"user","content":["#, true),
+        Role::Assistant => (br#"{"role":"assistant","content":["#, false),
     };
-    bytes.extend(content.join(&b','));
-    bytes.extend_from_slice(b"]}");
+    let blocks = content.len();
+    let bytes = [head, &content.join(&b','), b"]}"].concat();
+    // Before the brace that closes the last block. An answer may end in a block that takes no mark.
+    let markable = (user && spec.compat.prompt_cache).then(|| bytes.len().saturating_sub(3));
     Encoded {
         bytes,
+        blocks,
+        markable,
         ..Encoded::default()
     }
 }
 
-fn block(block: &Block) -> Option<Vec<u8>> {
-    let value = match block {
-        Block::Text { text } if text.trim().is_empty() => return None,
-        Block::Text { text } => json!({ "type": "text", "text": text }),
+/// Results come first, and an image that follows a result is a part of it: the API takes nothing between two results.
+fn blocks(spec: &ModelSpec, content: &[Block]) -> Vec<Vec<u8>> {
+    let (mut results, mut rest): (Vec<Value>, Vec<Vec<u8>>) = Default::default();
+    let mut after_result = false;
+    for block in content {
+        match block {
+            Block::ToolResult {
+                tool_use_id,
+                content,
+                is_error,
+            } => {
+                // A failure must say something.
+                let content = match content.as_str() {
+                    "" if *is_error => "[failed without a word]",
+                    content => content,
+                };
+                results.push(json!({ "type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": is_error }));
+                after_result = true;
+            }
+            Block::Image { .. } if after_result => put_into(results.last_mut(), image(spec, block)),
+            _ => {
+                after_result = false;
+                rest.extend(encode(spec, block));
+            }
+        }
+    }
+    results.iter().map(json_bytes).chain(rest).collect()
+}
+
+fn put_into(result: Option<&mut Value>, image: Option<Value>) {
+    let Some(content) = result.and_then(|result| result.get_mut("content")) else {
+        return;
+    };
+    if let Value::String(text) = content {
+        // An empty text block would be refused.
+        let text = Some(std::mem::take(text)).filter(|text| !text.is_empty());
+        *content = text
+            .iter()
+            .map(|text| json!({ "type": "text", "text": text }))
+            .collect();
+    }
+    if let Value::Array(parts) = content {
+        parts.extend(image);
+    }
+}
+
+fn image(spec: &ModelSpec, block: &Block) -> Option<Value> {
+    match block {
         Block::Image {
             media_type,
             source: ImageSource::Data(data),
-        } => {
-            json!({ "type": "image", "source": { "type": "base64", "media_type": media_type, "data": data } })
-        }
-        Block::Image { .. } => json!({ "type": "text", "text": "[image not available]" }),
-        // Signed by the provider: it goes back byte for byte, or not at all when another dialect made it.
+        } if spec.capabilities.images => Some(
+            json!({ "type": "image", "source": { "type": "base64", "media_type": media_type, "data": data } }),
+        ),
+        Block::Image { .. } => Some(json!({ "type": "text", "text": "[image not available]" })),
+        _ => None,
+    }
+}
+
+fn encode(spec: &ModelSpec, block: &Block) -> Option<Vec<u8>> {
+    let value = match block {
+        Block::Text { text } if text.trim().is_empty() => return None,
+        Block::Text { text } => json!({ "type": "text", "text": text }),
+        Block::Image { .. } => image(spec, block)?,
+        // Signed by the provider: it goes back byte for byte, or not at all when another dialect made it or the server
+        // was found to refuse it.
         Block::Thinking { raw, .. } => {
             return raw
                 .as_ref()
-                .filter(|raw| is_own(raw))
+                .filter(|raw| is_own(raw) && (spec.compat.replay_reasoning || !is_thought(raw)))
                 .map(|raw| raw.clone().into_bytes());
         }
         Block::ToolUse { id, name, input } => {
-            json!({ "type": "tool_use", "id": id, "name": name, "input": arguments(input) })
+            json!({ "type": "tool_use", "id": id, "name": wire_name(name), "input": arguments(input) })
         }
-        Block::ToolResult {
-            tool_use_id,
-            content,
-            is_error,
-        } => {
-            json!({ "type": "tool_result", "tool_use_id": tool_use_id, "content": content, "is_error": is_error })
-        }
-        Block::Unknown => return None,
+        Block::ToolResult { .. } | Block::Unknown => return None,
     };
     Some(json_bytes(&value))
 }
 
+/// Blocks of newer kinds go back, too; the kinds of the one other dialect that names its kinds do not.
 fn is_own(raw: &str) -> bool {
-    serde_json::from_str::<Value>(raw).is_ok_and(|value| value.get("type").is_some())
+    kind(raw).is_some_and(|kind| {
+        !matches!(kind.as_str(), "reasoning" | "message")
+            && !kind.ends_with("_call")
+            && !kind.ends_with("_output")
+    })
+}
+
+fn is_thought(raw: &str) -> bool {
+    kind(raw).is_some_and(|kind| kind.ends_with("thinking"))
+}
+
+fn kind(raw: &str) -> Option<String> {
+    let value: Value = serde_json::from_str(raw).ok()?;
+    value.get("type").and_then(Value::as_str).map(str::to_owned)
 }

@@ -1,6 +1,7 @@
 //! Streamed answers of the Messages protocol.
 
-use crate::decoder::{Outcome, Progress};
+use crate::decoder::{Outcome, Progress, check_blocks};
+use crate::dialect::Reader;
 use crate::error::ModelError;
 use crate::fields::{number, parse_arguments, text};
 use crate::reply::ModelEvent;
@@ -29,13 +30,32 @@ pub(crate) struct AnthropicStream {
     complete: bool,
 }
 
-impl AnthropicStream {
-    pub(crate) const fn is_complete(&self) -> bool {
+impl Reader for AnthropicStream {
+    fn is_complete(&self) -> bool {
         self.complete
     }
 
+    fn whole(&mut self, mut body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+        let Some(Value::Array(content)) = body.get_mut("content").map(Value::take) else {
+            return Err(ModelError::transient(
+                "there is no answer in what the server sent",
+            ));
+        };
+        for (block, index) in content.into_iter().zip(0..) {
+            self.begin(index, block, events)?;
+        }
+        let message = json!({ "message": body });
+        self.start(&message)?;
+        self.stop = message
+            .pointer("/message/stop_reason")
+            .and_then(Value::as_str)
+            .map(stop_reason);
+        self.complete = true;
+        Ok(())
+    }
+
     /// Takes one event. The kind is in the data; the event's name is only the fallback.
-    pub(crate) fn frame(
+    fn frame(
         &mut self,
         name: &str,
         mut frame: Value,
@@ -52,7 +72,7 @@ impl AnthropicStream {
                     .get_mut("content_block")
                     .map(Value::take)
                     .unwrap_or_default();
-                self.begin(number(&frame, "/index").unwrap_or_default(), block, events);
+                self.begin(number(&frame, "/index").unwrap_or_default(), block, events)?;
             }
             "content_block_delta" => self.grow(&frame, events),
             "message_delta" => {
@@ -69,6 +89,12 @@ impl AnthropicStream {
         Ok(Progress::Moved)
     }
 
+    fn finish(self: Box<Self>) -> Result<Outcome, ModelError> {
+        self.into_outcome()
+    }
+}
+
+impl AnthropicStream {
     fn start(&mut self, frame: &Value) -> Result<(), ModelError> {
         let message = frame.get("message").unwrap_or(&Value::Null);
         let id = text(message, "id");
@@ -99,7 +125,8 @@ impl AnthropicStream {
         );
     }
 
-    fn begin(&mut self, index: u64, start: Value, events: &mut Vec<ModelEvent>) {
+    fn begin(&mut self, index: u64, start: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+        check_blocks(self.parts.len().saturating_add(1))?;
         let block = u32::try_from(self.parts.len()).unwrap_or(u32::MAX);
         let grown = match text(&start, "type") {
             "text" => text(&start, "text").to_owned(),
@@ -123,6 +150,7 @@ impl AnthropicStream {
             grown,
             signature,
         });
+        Ok(())
     }
 
     fn grow(&mut self, frame: &Value, events: &mut Vec<ModelEvent>) {
@@ -157,7 +185,7 @@ impl AnthropicStream {
     }
 
     /// The answer, once `message_stop` has come.
-    pub(crate) fn finish(self) -> Result<Outcome, ModelError> {
+    fn into_outcome(self) -> Result<Outcome, ModelError> {
         if !self.complete {
             return Err(ModelError::transient(
                 "the stream ended before the end of the answer",

@@ -3,8 +3,10 @@ use crate::body::{EncodedHistory, Params, Prompt, encode_prefix, encode_suffix};
 use crate::http::http_client;
 use crate::script::Script;
 use crate::secret::Secret;
-use crate::spec::{Credential, Deadlines};
+use crate::spec::Deadlines;
 use agentd_protocol::{Block, Role, StopReason};
+use agentd_settings::Dialect;
+use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep};
@@ -59,11 +61,13 @@ async fn make(spec: &ModelSpec) -> Result<(ModelReply, Latency), ModelError> {
     let client = http_client(spec.deadlines.connect).unwrap();
     let request = Request {
         spec,
+        credential: spec.credential(None),
+        tools: &[],
         body: body(spec),
         messages: &[],
         attempt: 1,
     };
-    call(&client, request, &mut Collected::default()).await
+    call(&client, request, &mut Collected::default()).await.answer
 }
 
 async fn listen() -> (TcpListener, String) {
@@ -164,27 +168,180 @@ async fn a_wait_that_the_server_asks_for_is_passed_on() {
     );
 }
 
+fn answer(kind: &str, body: &str) -> String {
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+const WHOLE: &str = r#"{"choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}"#;
+
+/// What comes of a server that answers this.
+async fn told(answer: String, stream: bool) -> Result<Vec<Block>, ModelError> {
+    let (_server, url) = answering(answer).await;
+    let spec = ModelSpec { stream, ..spec(&url) };
+    make(&spec).await.map(|(reply, _)| reply.content)
+}
+
 #[tokio::test]
-async fn a_success_without_a_stream_is_an_error() {
-    let answer = |body: &str| {
-        format!(
-            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-            body.len()
-        )
-    };
-    let (_server, url) = answering(answer(
-        r#"{"error":{"message":"busy","type":"overloaded_error"}}"#,
-    ))
-    .await;
+async fn an_answer_in_one_piece_is_an_answer_whether_asked_for_or_not() {
+    let hi = Ok(vec![Block::text("hi")]);
     assert_eq!(
-        make(&spec(&url)).await.unwrap_err().class,
+        told(answer("application/json; charset=utf-8", WHOLE), true).await,
+        hi
+    );
+    assert_eq!(
+        told(answer("text/plain", &format!("\n\n{WHOLE}")), false).await,
+        hi
+    );
+    let stream = format!("{CHUNK}{END}");
+    assert_eq!(told(answer("text/event-stream", &stream), false).await, hi);
+    assert_eq!(
+        told(answer("application/json", &stream), true).await,
+        hi,
+        "it lies"
+    );
+}
+
+#[tokio::test]
+async fn a_success_that_is_no_answer_is_a_failure() {
+    let class = async |body: &str| {
+        told(answer("application/json", body), true)
+            .await
+            .unwrap_err()
+            .class
+    };
+    let overloaded = r#"{"error":{"message":"busy","type":"overloaded_error"}}"#;
+    assert_eq!(class(overloaded).await, FailureClass::Overloaded);
+    assert_eq!(class("{}").await, FailureClass::Transient);
+    assert_eq!(class("").await, FailureClass::Transient);
+    assert_eq!(class(&"[".repeat(100_000)).await, FailureClass::Transient);
+}
+
+#[tokio::test]
+async fn a_web_page_is_told_as_one() {
+    let page = "<html><head><title>502 Bad gateway</title></head><body>\n<p>Try later.</p></body></html>";
+    let message = "the server sent a web page and no answer: 502 Bad gateway Try later.";
+    for (kind, stream) in [
+        ("text/html; charset=utf-8", true),
+        ("text/html", false),
+        ("text/event-stream", true),
+        ("application/json", true),
+    ] {
+        let error = told(answer(kind, page), stream).await;
+        assert_eq!(error, Err(ModelError::transient(message)), "{kind}");
+    }
+}
+
+#[tokio::test]
+async fn what_an_answer_is_counts_for_more_than_what_it_is_called() {
+    let hi = Ok(vec![Block::text("hi")]);
+    assert_eq!(told(answer("text/event-stream", WHOLE), true).await, hi);
+    assert_eq!(
+        told(answer("text/html", &format!("{CHUNK}{END}")), true).await,
+        hi
+    );
+    let quota = r#" {"error":{"message":"pay","code":"insufficient_quota"}}"#;
+    let error = told(answer("text/event-stream", quota), true).await.unwrap_err();
+    assert_eq!(error.class, FailureClass::QuotaExhausted);
+}
+
+#[tokio::test]
+async fn a_packed_answer_is_refused_unread() {
+    let answer = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-encoding: gzip\r\ncontent-length: 9999999999\r\n\r\n";
+    let error = told(answer.to_owned(), true).await;
+    let message = "the answer is compressed (gzip), which was not asked for";
+    assert_eq!(error, Err(ModelError::transient(message)));
+    let answer =
+        "HTTP/1.1 503 Busy\r\ncontent-encoding: gzip\r\ncontent-length: 9999999999\r\n\r\n".to_owned();
+    assert_eq!(
+        told(answer, true).await.unwrap_err().class,
         FailureClass::Overloaded
     );
-    let (_server, url) = answering(answer("{}")).await;
+}
+
+#[tokio::test]
+async fn an_answer_in_one_piece_has_a_longest_length() {
+    let piece = |length: usize| {
+        let piece = Bytes::from(vec![b' '; 1 << 20]);
+        stream::iter(vec![piece; length >> 20]).map(Ok).boxed()
+    };
+    let limit = reading::MAX_WHOLE;
+    let mut pace = Pace::start(Deadlines::default());
     assert_eq!(
-        make(&spec(&url)).await.unwrap_err().class,
-        FailureClass::InvalidRequest
+        collect(piece(limit), &mut pace).await.map(|body| body.len()),
+        Ok(limit)
     );
+    let error = ModelError::transient("the answer is longer than 16 MiB in one piece");
+    assert_eq!(collect(piece(limit + (1 << 20)), &mut pace).await, Err(error));
+}
+
+#[tokio::test]
+async fn lines_are_lines_whatever_the_server_calls_them() {
+    let lines =
+        "{\"message\":{\"content\":\"h\"},\"done\":false}\n{\"message\":{\"content\":\"i\"},\"done\":true}\n";
+    for (kind, stream) in [
+        ("application/x-ndjson", true),
+        ("application/json", true),
+        ("application/x-ndjson", false),
+    ] {
+        let (server, url) = answering(answer(kind, lines)).await;
+        let spec = ModelSpec {
+            dialect: Dialect::Ollama,
+            stream,
+            ..spec(&url)
+        };
+        let (reply, _) = make(&spec).await.unwrap();
+        assert_eq!(reply.content, [Block::text("hi")], "{kind}");
+        let (head, _) = server.await.unwrap();
+        assert!(head.starts_with("post /api/chat http/1.1\r\n"), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn a_completion_asks_for_its_prompt_first() {
+    let (listener, url) = listen().await;
+    let server = tokio::spawn(async move {
+        let mut heads = Vec::new();
+        let frame = r#"data: {"content":"hi","stop":true,"stop_type":"eos"}"#;
+        for body in [r#"{"prompt":"<user>hello"}"#, &format!("{frame}\n\n")] {
+            let (mut socket, _) = listener.accept().await.unwrap();
+            let (head, sent) = read_request(&mut socket).await;
+            let line = head.lines().next().unwrap_or_default().to_owned();
+            let sent: serde_json::Value = serde_json::from_slice(&sent).unwrap();
+            heads.push((line, sent.get("prompt").cloned()));
+            let answer = format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{body}");
+            socket.write_all(answer.as_bytes()).await.unwrap();
+        }
+        heads
+    });
+    let spec = ModelSpec {
+        dialect: Dialect::LlamaCompletion,
+        ..spec(&url)
+    };
+    let (reply, _) = make(&spec).await.unwrap();
+    assert_eq!(reply.content, [Block::text("hi")]);
+    let expected = [
+        ("post /apply-template http/1.1".to_owned(), None),
+        ("post /completion http/1.1".to_owned(), Some("<user>hello".into())),
+    ];
+    assert_eq!(server.await.unwrap(), expected);
+}
+
+#[tokio::test]
+async fn a_completion_whose_prompt_is_refused_is_not_asked_for() {
+    let body = r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
+    let answer = format!(
+        "HTTP/1.1 503 Busy\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let (_server, url) = answering(answer).await;
+    let spec = ModelSpec {
+        dialect: Dialect::LlamaCompletion,
+        ..spec(&url)
+    };
+    assert_eq!(make(&spec).await.unwrap_err().class, FailureClass::Overloaded);
 }
 
 #[tokio::test]
@@ -203,11 +360,9 @@ async fn a_server_that_is_not_there_is_transient() {
     drop(listener);
     let error = make(&spec(&url)).await.unwrap_err();
     assert_eq!((error.class, error.status), (FailureClass::Transient, None));
-    assert!(
-        error.message.starts_with("the request could not be sent: "),
-        "{}",
-        error.message
-    );
+    let address = url.trim_start_matches("http://").split('/').next().unwrap();
+    let unsent = format!("the request could not be sent to {address}: ");
+    assert!(error.message.starts_with(&unsent), "{}", error.message);
 }
 
 #[tokio::test]
@@ -251,7 +406,7 @@ async fn paced(parts: &[(u64, &'static str)], ends: bool) -> (Result<ModelReply,
     };
     let started = Instant::now();
     let mut pace = Pace::start(deadlines);
-    let decoder = Decoder::new(&spec).unwrap();
+    let decoder = Decoder::new(&spec, &[]).unwrap();
     let answer = read_answer(
         said.chain(rest).boxed(),
         decoder,
@@ -323,11 +478,63 @@ async fn a_sink_that_never_takes_a_piece_does_not_hold_the_call_for_ever() {
         total: Duration::from_secs(9),
         ..Deadlines::default()
     });
-    let decoder = Decoder::new(&spec).unwrap();
+    let decoder = Decoder::new(&spec, &[]).unwrap();
     let bytes = stream::iter([Ok(Bytes::from_static(CHUNK.as_bytes()))]).boxed();
     let answer = read_answer(bytes, decoder, &mut pace, &mut Stuck).await;
     assert_eq!(
         answer.map(|_| ()),
         Err(ModelError::transient("no complete answer within 9000 ms"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_in_one_piece_is_waited_for_longer_but_not_for_ever() {
+    let deadlines = Deadlines {
+        first_byte: Duration::from_secs(120),
+        idle: Duration::from_secs(60),
+        ..Deadlines::default()
+    };
+    let blank = stream::iter([(); 100]).then(|()| async {
+        sleep(Duration::from_secs(300)).await;
+        Ok::<_, reqwest::Error>(Bytes::from_static(b"\n"))
+    });
+    let started = Instant::now();
+    let mut pace = Pace::start(deadlines).patient();
+    let silent = collect(stream::pending().boxed(), &mut pace).await;
+    let message = "no answer within 600000 ms";
+    assert_eq!(
+        (silent, started.elapsed().as_secs()),
+        (Err(ModelError::transient(message)), 600)
+    );
+    let started = Instant::now();
+    let mut pace = Pace::start(deadlines).patient();
+    let blank = collect(blank.boxed(), &mut pace).await;
+    let message = "no complete answer within 1800000 ms";
+    assert_eq!(
+        (blank, started.elapsed().as_secs()),
+        (Err(ModelError::transient(message)), 1_800)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_follows_the_end_without_end_does_not_void_the_answer() {
+    let tail = stream::repeat(()).then(|()| async {
+        sleep(Duration::from_millis(1)).await;
+        Ok::<_, reqwest::Error>(Bytes::from_static(b": still here\n\n"))
+    });
+    let said = stream::iter([Ok(Bytes::from(format!("{CHUNK}{END}")))]);
+    let spec = spec("http://unused");
+    let mut pace = Pace::start(Deadlines::default());
+    let decoder = Decoder::new(&spec, &[]).unwrap();
+    let answer = read_answer(
+        said.chain(tail).boxed(),
+        decoder,
+        &mut pace,
+        &mut Collected::default(),
+    )
+    .await;
+    assert_eq!(
+        answer.map(|(reply, _)| reply.content),
+        Ok(vec![Block::text("hi")])
     );
 }

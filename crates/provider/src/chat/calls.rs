@@ -1,5 +1,7 @@
 //! Tool calls that arrive in fragments, each server cutting them in its own way.
 
+use crate::decoder::check_blocks;
+use crate::error::ModelError;
 use crate::fields::{parse_arguments, text};
 use crate::reply::ModelEvent;
 use agentd_protocol::Block;
@@ -24,7 +26,15 @@ impl Calls {
     }
 
     /// Takes one fragment; `next_block` numbers a new call.
-    pub(crate) fn take(&mut self, fragment: &Value, next_block: &mut u32, events: &mut Vec<ModelEvent>) {
+    ///
+    /// # Errors
+    /// When there are more calls than anybody could run.
+    pub(crate) fn take(
+        &mut self,
+        fragment: &Value,
+        next_block: &mut u32,
+        events: &mut Vec<ModelEvent>,
+    ) -> Result<(), ModelError> {
         let index = fragment.get("index").and_then(Value::as_u64);
         let id = text(fragment, "id");
         let function = fragment.get("function").unwrap_or(fragment);
@@ -41,10 +51,16 @@ impl Calls {
         let goes_on = known
             .and_then(|at| self.0.get(at))
             .is_some_and(|part| part.takes(id, name, &arguments));
-        let at = known
-            .filter(|_| goes_on)
-            .unwrap_or_else(|| self.begin(index, next_block));
-        let Some(part) = self.0.get_mut(at) else { return };
+        let at = match known.filter(|_| goes_on) {
+            Some(at) => at,
+            None => {
+                check_blocks(self.0.len().saturating_add(1))?;
+                self.begin(index, next_block)
+            }
+        };
+        let Some(part) = self.0.get_mut(at) else {
+            return Ok(());
+        };
         let unnamed = part.name.is_empty();
         // Some servers repeat the id and the name in each fragment, some send them empty.
         if part.id.is_empty() {
@@ -64,6 +80,7 @@ impl Calls {
                 text: arguments,
             });
         }
+        Ok(())
     }
 
     fn begin(&mut self, index: Option<u64>, next_block: &mut u32) -> usize {
@@ -103,8 +120,9 @@ impl Part {
         if !id.is_empty() && !self.id.is_empty() {
             return id == self.id;
         }
-        let whole = serde_json::from_str::<serde_json::Map<String, Value>>(&self.arguments).is_ok();
-        !(whole && id.is_empty() && self.id.is_empty() && !name.is_empty() && !arguments.is_empty())
+        let repeats = id.is_empty() && self.id.is_empty() && !name.is_empty() && !arguments.is_empty();
+        // Looked at last: to parse all arguments at each fragment would cost their length squared.
+        !(repeats && serde_json::from_str::<serde_json::Map<String, Value>>(&self.arguments).is_ok())
     }
 }
 
@@ -119,7 +137,7 @@ mod tests {
         let (mut next_block, mut events) = (0, Vec::new());
         fragments
             .iter()
-            .for_each(|fragment| calls.take(fragment, &mut next_block, &mut events));
+            .for_each(|fragment| calls.take(fragment, &mut next_block, &mut events).unwrap());
         let blocks: Vec<Block> = calls.into_blocks().collect();
         let call = |(id, name, input): &(&str, &str, Value)| Block::ToolUse {
             id: (*id).to_owned(),

@@ -1,14 +1,19 @@
 //! Requests of Chat Completions.
 
-use crate::body::{Encoded, Params, Prompt, ToolDef};
-use crate::fields::{arguments, json_bytes};
+use crate::body::{Params, Prompt, ToolChoice, ToolDef};
+use crate::fields::{close_messages, json_bytes};
 use crate::spec::ModelSpec;
-use agentd_protocol::{Block, ImageSource, Message, Role};
+use crate::thinking;
+use agentd_protocol::ThinkingLevel;
+use agentd_settings::ThinkingSwitch;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
+/// How deep a schema is looked into.
+const SCHEMA_DEPTH: u32 = 16;
+
 /// Everything before the messages, the system message included.
-pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params) -> Bytes {
+pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
     let limit = params.max_output.unwrap_or(spec.max_output).min(spec.max_output);
     let limit_name = if spec.compat.max_completion_tokens {
         "max_completion_tokens"
@@ -17,8 +22,10 @@ pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], p
     };
     let mut body = Map::new();
     body.insert("model".into(), json!(spec.model));
-    body.insert("stream".into(), json!(true));
-    body.insert("stream_options".into(), json!({ "include_usage": true }));
+    body.insert("stream".into(), json!(spec.stream));
+    if spec.stream && spec.compat.usage_in_stream {
+        body.insert("stream_options".into(), json!({ "include_usage": true }));
+    }
     body.insert(limit_name.into(), json!(limit));
     if !tools.is_empty() {
         body.insert("tools".into(), tools.iter().map(tool).collect());
@@ -26,144 +33,114 @@ pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], p
     let mut bytes = json_bytes(&Value::Object(body));
     bytes.pop();
     bytes.extend_from_slice(br#","messages":["#);
-    if !prompt.system.is_empty() {
-        bytes.extend(json_bytes(&json!({ "role": "system", "content": prompt.system })));
-    }
+    bytes.extend(system(spec, prompt));
     bytes.into()
 }
 
-fn tool(tool: &ToolDef) -> Value {
+/// The system message; nothing where there is no system prompt.
+pub(crate) fn system(spec: &ModelSpec, prompt: &Prompt<'_>) -> Vec<u8> {
+    if prompt.system.is_empty() {
+        return Vec::new();
+    }
+    let role = if spec.compat.developer_role {
+        "developer"
+    } else {
+        "system"
+    };
+    json_bytes(&json!({ "role": role, "content": prompt.system }))
+}
+
+/// A tool in the form that most servers took over.
+pub(crate) fn tool(tool: &ToolDef) -> Value {
     let function = json!({ "name": tool.name, "description": tool.description, "parameters": tool.schema });
     json!({ "type": "function", "function": function })
 }
 
-/// One message: tool results become messages of their own, and a user's text goes on inside the user's text before it,
-/// because the templates of many local models insist that the roles alternate.
-pub(crate) fn message(spec: &ModelSpec, message: &Message, after_text: bool) -> Encoded {
-    match message.role {
-        Role::User => user(&message.content, after_text),
-        Role::Assistant => {
-            let bytes = assistant(spec, &message.content)
-                .map(|value| json_bytes(&value))
-                .unwrap_or_default();
-            Encoded {
-                bytes,
-                ..Encoded::default()
-            }
-        }
+/// Everything after the messages.
+pub(crate) fn suffix(spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
+    let mut fields = Map::new();
+    if !tools.is_empty() {
+        let choice = tool_choice(params.tool_choice).filter(|_| spec.compat.tool_choice);
+        fields.extend(choice.map(|choice| ("tool_choice".to_owned(), choice)));
+        let parallel = params.parallel_tools.filter(|_| spec.compat.tool_choice);
+        fields.extend(parallel.map(|parallel| ("parallel_tool_calls".to_owned(), json!(parallel))));
     }
+    if let (true, Some((name, schema))) = (spec.capabilities.structured_output, params.schema) {
+        let strict = is_closed(schema, SCHEMA_DEPTH);
+        let schema = json!({ "name": name, "schema": schema, "strict": strict });
+        fields.insert(
+            "response_format".into(),
+            json!({ "type": "json_schema", "json_schema": schema }),
+        );
+    }
+    let temperature = spec.temperature.filter(|_| spec.capabilities.temperature);
+    fields.extend(temperature.map(|value| ("temperature".to_owned(), json!(value))));
+    fields.extend(thinking::level(spec).and_then(|level| switch(spec.compat.thinking, level)));
+    if !params.cache_key.is_empty() && spec.base_url.contains("//api.openai.com") {
+        fields.insert("prompt_cache_key".into(), json!(params.cache_key));
+    }
+    close_messages(fields)
 }
 
-fn user(content: &[Block], after_text: bool) -> Encoded {
-    let mut messages: Vec<Vec<u8>> = content
-        .iter()
-        .filter_map(tool_result)
-        .map(|value| json_bytes(&value))
-        .collect();
-    let images = content.iter().any(|block| matches!(block, Block::Image { .. }));
-    let texts: Vec<&str> = content.iter().filter_map(text).collect();
-    if images {
-        let parts: Vec<Value> = content.iter().filter_map(part).collect();
-        messages.push(json_bytes(&json!({ "role": "user", "content": parts })));
-    } else if !texts.is_empty() {
-        let joins = after_text && messages.is_empty();
-        let text = texts.join("\n\n");
-        if joins {
-            return Encoded {
-                bytes: continuation(&text),
-                joins,
-                open: true,
-            };
-        }
-        messages.push(json_bytes(&json!({ "role": "user", "content": text })));
-    }
-    Encoded {
-        bytes: messages.join(&b','),
-        joins: false,
-        open: !images && !texts.is_empty(),
-    }
+fn tool_choice(choice: ToolChoice<'_>) -> Option<Value> {
+    Some(match choice {
+        ToolChoice::Unsaid => return None,
+        ToolChoice::Auto => json!("auto"),
+        ToolChoice::Off => json!("none"),
+        ToolChoice::Any => json!("required"),
+        ToolChoice::Only(name) => json!({ "type": "function", "function": { "name": name } }),
+    })
 }
 
-/// The rest of a JSON string that is already open, and the end of its message.
-fn continuation(text: &str) -> Vec<u8> {
-    let mut bytes = br"\n\n".to_vec();
-    let quoted = json_bytes(&json!(text));
-    bytes.extend_from_slice(quoted.get(1..).unwrap_or_default());
-    bytes.push(b'}');
-    bytes
-}
-
-fn tool_result(block: &Block) -> Option<Value> {
-    let Block::ToolResult {
-        tool_use_id, content, ..
-    } = block
-    else {
-        return None;
+/// Strict decoding refuses schemas that leave something open: every object names all that it may have, as required.
+fn is_closed(schema: &Value, depth: u32) -> bool {
+    let Some(depth) = depth.checked_sub(1) else {
+        return false;
     };
-    Some(json!({ "role": "tool", "tool_call_id": tool_use_id, "content": content }))
-}
-
-fn text(block: &Block) -> Option<&str> {
-    let Block::Text { text } = block else { return None };
-    (!text.trim().is_empty()).then_some(text)
-}
-
-fn part(block: &Block) -> Option<Value> {
-    match block {
-        Block::Text { .. } => text(block).map(|text| json!({ "type": "text", "text": text })),
-        Block::Image {
-            media_type,
-            source: ImageSource::Data(data),
-        } => {
-            let url = format!("data:{media_type};base64,{data}");
-            Some(json!({ "type": "image_url", "image_url": { "url": url } }))
+    let closed = |value: &Value| is_closed(value, depth);
+    match schema {
+        Value::Object(map) => {
+            let is_object =
+                map.get("type").is_some_and(|kind| kind == "object") || map.contains_key("properties");
+            let named = map.get("properties").and_then(Value::as_object);
+            let required = map.get("required").and_then(Value::as_array);
+            let all = named.is_none_or(|named| {
+                named
+                    .keys()
+                    .all(|name| required.is_some_and(|required| required.iter().any(|one| one == name)))
+            });
+            let shut = !is_object || (all && map.get("additionalProperties") == Some(&Value::Bool(false)));
+            shut && named.is_none_or(|named| named.values().all(closed))
+                && map
+                    .iter()
+                    .filter(|(key, _)| *key != "properties")
+                    .all(|(_, value)| closed(value))
         }
-        Block::Image { .. } => Some(json!({ "type": "text", "text": "[image not available]" })),
-        Block::Thinking { .. } | Block::ToolUse { .. } | Block::ToolResult { .. } | Block::Unknown => None,
+        Value::Array(items) => items.iter().all(closed),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
 }
 
-fn assistant(spec: &ModelSpec, content: &[Block]) -> Option<Value> {
-    let words: String = content.iter().filter_map(text).collect();
-    let calls: Vec<Value> = content.iter().filter_map(call).collect();
-    if words.is_empty() && calls.is_empty() {
-        return None;
-    }
-    let mut message = Map::new();
-    message.insert("role".into(), json!("assistant"));
-    message.insert(
-        "content".into(),
-        if words.is_empty() {
-            Value::Null
-        } else {
-            json!(words)
-        },
-    );
-    if !calls.is_empty() {
-        message.insert("tool_calls".into(), calls.into());
-    }
-    if spec.compat.replay_reasoning {
-        // Under the very field it came in: templates and servers look nowhere else.
-        content
-            .iter()
-            .filter_map(reasoning)
-            .for_each(|fields| message.extend(fields));
-    }
-    Some(message.into())
-}
-
-fn call(block: &Block) -> Option<Value> {
-    let Block::ToolUse { id, name, input } = block else {
-        return None;
+fn switch(switch: ThinkingSwitch, level: ThinkingLevel) -> Option<(String, Value)> {
+    let on = level != ThinkingLevel::Off;
+    let (name, value) = match switch {
+        ThinkingSwitch::None => return None,
+        ThinkingSwitch::ReasoningEffort => ("reasoning_effort", json!(effort(level))),
+        ThinkingSwitch::Reasoning => ("reasoning", json!({ "effort": effort(level) })),
+        ThinkingSwitch::Thinking => {
+            let kind = if on { "enabled" } else { "disabled" };
+            ("thinking", json!({ "type": kind }))
+        }
+        ThinkingSwitch::EnableThinking => ("enable_thinking", json!(on)),
+        ThinkingSwitch::ChatTemplate => ("chat_template_kwargs", json!({ "enable_thinking": on })),
     };
-    let function = json!({ "name": name, "arguments": arguments(input).to_string() });
-    Some(json!({ "id": id, "type": "function", "function": function }))
+    Some((name.to_owned(), value))
 }
 
-fn reasoning(block: &Block) -> Option<Map<String, Value>> {
-    let Block::Thinking { raw: Some(raw), .. } = block else {
-        return None;
-    };
-    let fields: Map<String, Value> = serde_json::from_str(raw).ok()?;
-    (!fields.contains_key("type")).then_some(fields)
+const fn effort(level: ThinkingLevel) -> &'static str {
+    match level {
+        ThinkingLevel::Off => "none",
+        ThinkingLevel::Max => "xhigh",
+        level => level.as_str(),
+    }
 }

@@ -1,37 +1,17 @@
 //! Streamed answers of Chat Completions.
 
 use crate::chat::calls::Calls;
+use crate::chat::reasoning::{Reasoning, Words};
 use crate::decoder::{Outcome, Progress};
+use crate::dialect::Reader;
 use crate::error::ModelError;
 use crate::fields::{number, text};
 use crate::reply::ModelEvent;
 use agentd_protocol::{Block, FailureClass, StopReason, Usage};
-use serde_json::{Value, json};
-
-/// Where servers put the reasoning; the first that is not empty counts.
-const REASONING_FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_text"];
+use serde_json::Value;
 
 /// The names of an answer that was cut off by the output limit.
 const CUT: [&str; 3] = ["length", "max_output_tokens", "max_tokens"];
-
-/// A block of words while it grows.
-#[derive(Debug, Default)]
-struct Words {
-    block: Option<u32>,
-    text: String,
-}
-
-impl Words {
-    /// Appends a piece and returns the number of the block, taking a new one for the first piece.
-    fn grow(&mut self, piece: &str, next_block: &mut u32) -> u32 {
-        self.text.push_str(piece);
-        *self.block.get_or_insert_with(|| {
-            let block = *next_block;
-            *next_block = next_block.saturating_add(1);
-            block
-        })
-    }
-}
 
 /// Reads the chunks of one answer.
 #[derive(Debug, Default)]
@@ -39,9 +19,7 @@ pub(crate) struct ChatStream {
     id: String,
     model: String,
     words: Words,
-    reasoning: Words,
-    reasoning_field: Option<&'static str>,
-    reasoning_details: Vec<Value>,
+    reasoning: Reasoning,
     calls: Calls,
     next_block: u32,
     finish: Option<String>,
@@ -51,22 +29,38 @@ pub(crate) struct ChatStream {
     ended: bool,
 }
 
-impl ChatStream {
-    pub(crate) const fn is_complete(&self) -> bool {
+impl Reader for ChatStream {
+    fn is_complete(&self) -> bool {
         self.ended
     }
 
-    /// `[DONE]` came.
-    pub(crate) const fn end(&mut self) {
+    fn word(&mut self, word: &str) -> bool {
+        let done = word == "[DONE]";
+        self.ended |= done;
+        done
+    }
+
+    fn whole(&mut self, body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+        let message = body.pointer("/choices/0/message").is_some_and(Value::is_object);
+        if !message {
+            return Err(ModelError::transient(
+                "there is no answer in what the server sent",
+            ));
+        }
+        self.frame("", body, events)?;
+        // The end of the body is the end of the answer; a model may have nothing to say.
         self.ended = true;
+        self.finish.get_or_insert_with(|| "stop".to_owned());
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<Outcome, ModelError> {
+        self.into_outcome()
     }
 
     /// Takes one chunk.
-    pub(crate) fn frame(
-        &mut self,
-        frame: &Value,
-        events: &mut Vec<ModelEvent>,
-    ) -> Result<Progress, ModelError> {
+    fn frame(&mut self, _: &str, frame: Value, events: &mut Vec<ModelEvent>) -> Result<Progress, ModelError> {
+        let (frame, pieces) = (&frame, events.len());
         self.count(frame.get("usage"));
         let choices = frame.get("choices").and_then(Value::as_array);
         let first = choices.and_then(|all| {
@@ -78,9 +72,16 @@ impl ChatStream {
             return Ok(Progress::Moved);
         };
         self.count(choice.get("usage"));
-        if let Some(delta) = choice.get("delta").or_else(|| choice.get("message")) {
-            self.delta(delta, events);
+        let details = self.reasoning.details();
+        match (
+            choice.get("delta").filter(|delta| delta.is_object()),
+            choice.get("message"),
+        ) {
+            (Some(delta), _) => self.delta(delta, false, events)?,
+            (None, Some(message)) => self.delta(message, true, events)?,
+            (None, None) => {}
         }
+        let grew = events.len() > pieces || self.reasoning.details() > details;
         match choice.get("finish_reason").and_then(Value::as_str) {
             Some("insufficient_system_resource") => Err(ModelError::new(
                 FailureClass::Overloaded,
@@ -95,10 +96,14 @@ impl ChatStream {
                 self.finish = Some(if cut { CUT[0] } else { reason }.to_owned());
                 Ok(Progress::Moved)
             }
+            // An empty piece is what some servers send to show that they live.
+            _ if !grew => Ok(Progress::Alive),
             _ => Ok(Progress::Moved),
         }
     }
+}
 
+impl ChatStream {
     /// A chunk of another answer after the end of this one means that two were spliced.
     fn name(&mut self, frame: &Value, choice: Option<&Value>) -> Result<(), ModelError> {
         let id = text(frame, "id");
@@ -117,17 +122,8 @@ impl ChatStream {
         Ok(())
     }
 
-    fn delta(&mut self, delta: &Value, events: &mut Vec<ModelEvent>) {
-        let reasoning = REASONING_FIELDS
-            .into_iter()
-            .find(|field| !text(delta, field).is_empty());
-        if let Some(field) = reasoning {
-            self.reasoning_field.get_or_insert(field);
-            self.think(text(delta, field), events);
-        }
-        if let Some(details) = delta.get("reasoning_details").and_then(Value::as_array) {
-            self.reasoning_details.extend(details.iter().cloned());
-        }
+    fn delta(&mut self, delta: &Value, whole: bool, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+        self.reasoning.take(delta, whole, &mut self.next_block, events)?;
         match delta.get("content") {
             Some(Value::String(piece)) => self.say(piece, events),
             Some(Value::Array(parts)) => parts.iter().for_each(|part| self.part(part, events)),
@@ -142,19 +138,21 @@ impl ChatStream {
             .into_iter()
             .flatten()
         {
-            self.calls.take(fragment, &mut self.next_block, events);
+            self.calls.take(fragment, &mut self.next_block, events)?;
         }
+        // The form that calls had before there could be several.
+        if let Some(call) = delta.get("function_call").filter(|call| call.is_object()) {
+            self.calls.take(call, &mut self.next_block, events)?;
+        }
+        Ok(())
     }
 
     /// One part of content that is an array, as Mistral sends it.
     fn part(&mut self, part: &Value, events: &mut Vec<ModelEvent>) {
-        match (text(part, "type"), part.get("thinking")) {
-            ("thinking", Some(Value::Array(inner))) => {
-                inner
-                    .iter()
-                    .for_each(|piece| self.think(text(piece, "text"), events));
+        match part.get("thinking") {
+            Some(thinking) if text(part, "type") == "thinking" => {
+                self.reasoning.take_part(thinking, &mut self.next_block, events);
             }
-            ("thinking", Some(Value::String(piece))) => self.think(piece, events),
             _ => self.say(text(part, "text"), events),
         }
     }
@@ -163,16 +161,6 @@ impl ChatStream {
         if !piece.is_empty() {
             let block = self.words.grow(piece, &mut self.next_block);
             events.push(ModelEvent::TextDelta {
-                block,
-                text: piece.to_owned(),
-            });
-        }
-    }
-
-    fn think(&mut self, piece: &str, events: &mut Vec<ModelEvent>) {
-        if !piece.is_empty() {
-            let block = self.reasoning.grow(piece, &mut self.next_block);
-            events.push(ModelEvent::ThinkingDelta {
                 block,
                 text: piece.to_owned(),
             });
@@ -210,8 +198,8 @@ impl ChatStream {
     }
 
     /// The answer, once `[DONE]` or a finish reason has come.
-    pub(crate) fn finish(self) -> Result<Outcome, ModelError> {
-        let empty = self.words.text.is_empty() && self.reasoning.text.is_empty() && self.calls.is_empty();
+    fn into_outcome(self) -> Result<Outcome, ModelError> {
+        let empty = self.words.text.is_empty() && self.reasoning.is_empty() && self.calls.is_empty();
         if self.finish.is_none() && (!self.ended || empty) {
             return Err(ModelError::transient(
                 "the stream ended before the end of the answer",
@@ -219,11 +207,7 @@ impl ChatStream {
         }
         let stop_reason = self.stop_reason();
         let mut content = Vec::new();
-        content.extend(thinking(
-            self.reasoning.text,
-            self.reasoning_field,
-            &self.reasoning_details,
-        ));
+        content.extend(self.reasoning.into_block());
         content.extend(
             Some(self.words.text)
                 .filter(|text| !text.is_empty())
@@ -261,19 +245,4 @@ impl ChatStream {
 
 fn says_something(delta: &Value) -> bool {
     !text(delta, "content").is_empty() || delta.get("tool_calls").is_some_and(Value::is_array)
-}
-
-fn thinking(text: String, field: Option<&str>, details: &[Value]) -> Option<Block> {
-    if text.is_empty() && details.is_empty() {
-        return None;
-    }
-    let mut raw = serde_json::Map::new();
-    if !details.is_empty() {
-        raw.insert("reasoning_details".to_owned(), json!(details));
-    }
-    if let Some(field) = field {
-        raw.insert(field.to_owned(), json!(text));
-    }
-    let raw = (!raw.is_empty()).then(|| Value::Object(raw).to_string());
-    Some(Block::Thinking { text, raw })
 }

@@ -2,6 +2,9 @@
 
 use super::*;
 use crate::script::Script;
+use agentd_settings::Dialect;
+use proptest::collection;
+use proptest::prelude::{BoxedStrategy, Just, Strategy as _, any, prop_assert_eq, proptest};
 use serde_json::json;
 use std::sync::Arc;
 
@@ -13,7 +16,7 @@ fn spec(dialect: Dialect) -> ModelSpec {
 }
 
 fn decode(dialect: Dialect, bytes: &[u8]) -> Result<ModelReply, ModelError> {
-    let mut decoder = Decoder::new(&spec(dialect))?;
+    let mut decoder = Decoder::new(&spec(dialect), &[])?;
     let mut events = Vec::new();
     for chunk in bytes.chunks(7) {
         decoder.feed(chunk, &mut events)?;
@@ -266,7 +269,7 @@ fn content_parts_and_refusals_are_words_too() {
     let content = vec![
         Block::Thinking {
             text: "hm".into(),
-            raw: None,
+            raw: Some(r#"{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]}]}"#.into()),
         },
         Block::text("hi"),
     ];
@@ -281,7 +284,7 @@ fn content_parts_and_refusals_are_words_too() {
 
 #[test]
 fn pieces_carry_the_number_of_their_block() {
-    let mut decoder = Decoder::new(&spec(Dialect::OpenaiChat)).unwrap();
+    let mut decoder = Decoder::new(&spec(Dialect::OpenaiChat), &[]).unwrap();
     let mut events = Vec::new();
     let chunk = json!({"choices": [{"delta": {"reasoning": "hm", "content": "hi", "tool_calls": [
         {"index": 0, "id": "x", "function": {"name": "Ls", "arguments": "{}"}}]}}]});
@@ -312,7 +315,7 @@ fn pieces_carry_the_number_of_their_block() {
 
 #[test]
 fn comments_and_pings_are_life_but_no_progress() {
-    let mut decoder = Decoder::new(&spec(Dialect::Anthropic)).unwrap();
+    let mut decoder = Decoder::new(&spec(Dialect::Anthropic), &[]).unwrap();
     let mut events = Vec::new();
     assert_eq!(decoder.feed(b"data: {\"ty", &mut events), Ok(Progress::Nothing));
     assert_eq!(
@@ -323,6 +326,104 @@ fn comments_and_pings_are_life_but_no_progress() {
         decoder.feed(frames(&[start("a")]).as_bytes(), &mut events),
         Ok(Progress::Moved)
     );
+}
+
+#[test]
+fn an_empty_piece_is_life_but_no_progress() {
+    let progress = |dialect: Dialect, text: String| {
+        let mut decoder = Decoder::new(&spec(dialect), &[]).unwrap();
+        decoder.feed(text.as_bytes(), &mut Vec::new())
+    };
+    let delta = |delta: Value| json!({"choices": [{"index": 0, "delta": delta, "finish_reason": null}]});
+    let chat = |frame: Value| progress(Dialect::OpenaiChat, frames(&[frame]));
+    assert_eq!(
+        chat(delta(json!({"role": "assistant", "content": ""}))),
+        Ok(Progress::Alive)
+    );
+    assert_eq!(chat(delta(json!({"content": "x"}))), Ok(Progress::Moved));
+    let sealed = json!({"reasoning_details": [{"type": "reasoning.encrypted", "data": "x"}]});
+    assert_eq!(chat(delta(sealed)), Ok(Progress::Moved));
+    let ollama = |content: &str| {
+        let line = json!({"message": {"content": content}, "done": false});
+        progress(Dialect::Ollama, format!("{line}\n"))
+    };
+    assert_eq!(
+        [ollama(""), ollama("x")],
+        [Ok(Progress::Alive), Ok(Progress::Moved)]
+    );
+    let completion = |frame: Value| progress(Dialect::LlamaCompletion, frames(&[frame]));
+    assert_eq!(
+        completion(json!({"content": "", "stop": false})),
+        Ok(Progress::Alive)
+    );
+    let reading = json!({"content": "", "stop": false, "prompt_progress": {"total": 9, "processed": 4}});
+    assert_eq!(completion(reading), Ok(Progress::Moved));
+}
+
+#[test]
+fn a_call_in_the_old_form_is_a_call() {
+    let piece = |name: &str, arguments: &str| json!({"choices": [{"delta": {"function_call": {"name": name, "arguments": arguments}}}]});
+    let end = json!({"choices": [{"delta": {}, "finish_reason": "function_call"}]});
+    let reply = chat(&[piece("Read", "{\"p\""), piece("", ":1}"), end], "").unwrap();
+    let call = Block::ToolUse {
+        id: "call_1".into(),
+        name: "Read".into(),
+        input: json!({"p": 1}),
+    };
+    assert_eq!(
+        (reply.stop_reason, reply.content),
+        (StopReason::ToolUse, vec![call])
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_break_a_decoder_and_no_cut_changes_what_they_mean(
+        pieces in collection::vec(any::<u8>().prop_flat_map(fragment), 0..12),
+        cut in 1_usize..9,
+    ) {
+        let bytes = pieces.concat();
+        for dialect in [Dialect::Anthropic, Dialect::OpenaiChat, Dialect::Ollama, Dialect::LlamaCompletion] {
+            let decode = |cut: usize| {
+                let mut decoder = Decoder::new(&spec(dialect), &[])?;
+                for chunk in bytes.chunks(cut) {
+                    decoder.feed(chunk, &mut Vec::new())?;
+                }
+                decoder.finish(&mut Vec::new())
+            };
+            prop_assert_eq!(decode(cut), decode(usize::MAX));
+            let whole = Decoder::new(&spec(dialect), &[]).unwrap();
+            let _ = whole.whole(&bytes, &mut Vec::new());
+        }
+    }
+}
+
+/// Frames and rubble of frames, of all dialects.
+fn fragment(kind: u8) -> BoxedStrategy<Vec<u8>> {
+    let frame = |value: Value| Just(format!("data: {value}\n\n").into_bytes()).boxed();
+    match kind % 12 {
+        0 => frame(start("a")),
+        1 => frame(begin(
+            0,
+            json!({"type": "tool_use", "id": "t", "name": "Ls", "input": {}}),
+        )),
+        2 => frame(grow(0, json!({"type": "input_json_delta", "partial_json": "{"}))),
+        3 => frame(
+            json!({"choices": [{"delta": {"content": [{"type": "thinking", "thinking": ["x", null]}]}}]}),
+        ),
+        4 => frame(
+            json!({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]}, "finish_reason": "stop"}]}),
+        ),
+        5 => frame(json!({"content": "<thi", "stop": false})),
+        6 => frame(json!({"content": "nk>x</think>", "stop": true, "tokens_evaluated": 1})),
+        7 => Just(b"{\"message\":{\"content\":\"x\",\"tool_calls\":[{}]},\"done\":true}\n".to_vec()).boxed(),
+        8 => frame(json!({"type": "message_stop"})),
+        9 => Just(b"data: [DONE]\n\n: x\r\r\n".to_vec()).boxed(),
+        10 => collection::vec(any::<u8>(), 0..20).boxed(),
+        _ => frame(
+            json!({"usage": {"prompt_tokens": -1, "completion_tokens": "x"}, "choices": [null, {"delta": 1}]}),
+        ),
+    }
 }
 
 #[test]
@@ -337,11 +438,212 @@ fn the_price_gives_the_cost() {
         price: Some(price),
         ..spec(Dialect::OpenaiChat)
     };
-    let mut decoder = Decoder::new(&spec).unwrap();
+    let mut decoder = Decoder::new(&spec, &[]).unwrap();
     let chunk = json!({"choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 1000, "completion_tokens": 100}});
     decoder
         .feed(frames(&[chunk]).as_bytes(), &mut Vec::new())
         .unwrap();
     assert_eq!(decoder.finish(&mut Vec::new()).unwrap().cost_usd, Some(0.002));
+}
+
+fn whole(dialect: Dialect, body: Value) -> Result<ModelReply, ModelError> {
+    let decoder = Decoder::new(&spec(dialect), &[])?;
+    decoder.whole(body.to_string().as_bytes(), &mut Vec::new())
+}
+
+#[test]
+fn a_whole_anthropic_answer_is_the_streamed_one() {
+    let mut all = vec![
+        start("msg_1"),
+        begin(0, json!({"type": "thinking", "thinking": "", "signature": ""})),
+        grow(0, json!({"type": "thinking_delta", "thinking": "hm"})),
+        grow(0, json!({"type": "signature_delta", "signature": "sig"})),
+        begin(1, json!({"type": "text", "text": ""})),
+        grow(1, json!({"type": "text_delta", "text": "Hello"})),
+        begin(
+            2,
+            json!({"type": "tool_use", "id": "t", "name": "Read", "input": {}}),
+        ),
+        grow(
+            2,
+            json!({"type": "input_json_delta", "partial_json": "{\"p\":1}"}),
+        ),
+    ];
+    all.extend(stop("tool_use"));
+    let body = json!({"type": "message", "id": "msg_1", "model": "claude", "stop_reason": "tool_use",
+        "content": [
+            {"type": "thinking", "thinking": "hm", "signature": "sig"},
+            {"type": "text", "text": "Hello"},
+            {"type": "tool_use", "id": "t", "name": "Read", "input": {"p": 1}},
+        ],
+        "usage": {"input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 20}});
+    assert_eq!(whole(Dialect::Anthropic, body), anthropic(&all));
+    assert!(transient(&whole(Dialect::Anthropic, json!({"type": "message"}))));
+}
+
+#[test]
+fn a_whole_chat_answer_has_everything() {
+    let details = json!([{"type": "reasoning.text", "text": "a"}, {"type": "reasoning.text", "text": "b"}]);
+    let call = json!({"id": "x", "type": "function", "function": {"name": "Read", "arguments": "{\"p\":1}"}});
+    let body = json!({"id": "c-1", "model": "gpt", "choices": [{"index": 0, "finish_reason": "tool_calls",
+        "message": {"role": "assistant", "content": "Hello", "reasoning": "ab", "reasoning_details": details, "tool_calls": [call]}}],
+        "usage": {"prompt_tokens": 30, "completion_tokens": 9}});
+    let raw = json!({"reasoning_details": details, "reasoning": "ab"});
+    let expected = ModelReply {
+        content: vec![
+            Block::Thinking {
+                text: "ab".into(),
+                raw: Some(raw.to_string()),
+            },
+            Block::text("Hello"),
+            Block::ToolUse {
+                id: "x".into(),
+                name: "Read".into(),
+                input: json!({"p": 1}),
+            },
+        ],
+        stop_reason: StopReason::ToolUse,
+        usage: Usage {
+            input: 30,
+            output: 9,
+            ..Usage::default()
+        },
+        cost_usd: None,
+        model: "gpt".into(),
+        request_id: Some("c-1".into()),
+    };
+    assert_eq!(whole(Dialect::OpenaiChat, body), Ok(expected));
+    assert!(transient(&whole(Dialect::OpenaiChat, json!({"choices": []}))));
+}
+
+#[test]
+fn the_splinters_of_a_reasoning_detail_are_joined_until_it_is_signed() {
+    let piece = |detail: Value| json!({"choices": [{"index": 0, "delta": {"reasoning_details": [detail]}}]});
+    let text =
+        |text: &str| piece(json!({"type": "reasoning.text", "text": text, "index": 0, "signature": null}));
+    let sealed = json!({"type": "reasoning.encrypted", "data": "xyz", "index": 1});
+    let all = [
+        text("so "),
+        text("it"),
+        piece(json!({"type": "reasoning.text", "index": 0, "signature": "sig", "format": "f"})),
+        text("next"),
+        piece(sealed.clone()),
+        piece(sealed.clone()),
+        json!({"choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}]}),
+    ];
+    let raw = json!({"reasoning_details": [
+        {"type": "reasoning.text", "text": "so it", "index": 0, "signature": "sig", "format": "f"},
+        {"type": "reasoning.text", "text": "next", "index": 0, "signature": null},
+        sealed, sealed]});
+    let thought = Block::Thinking {
+        text: String::new(),
+        raw: Some(raw.to_string()),
+    };
+    assert_eq!(chat(&all, "").unwrap().content, [thought, Block::text("x")]);
+}
+
+#[test]
+fn an_answer_has_a_greatest_number_of_blocks() {
+    let calls = |count: usize| {
+        let call = |index: usize| json!({"choices": [{"delta": {"tool_calls": [{"index": index, "id": format!("c{index}"), "function": {"name": "Ls", "arguments": ""}}]}}]});
+        let last = json!({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]});
+        let all: Vec<Value> = (0..count).map(call).chain([last]).collect();
+        chat(&all, "").map(|reply| reply.content.len())
+    };
+    let error = || ModelError::transient("the answer has more than 4096 blocks");
+    assert_eq!(calls(MAX_BLOCKS), Ok(MAX_BLOCKS));
+    assert_eq!(calls(MAX_BLOCKS + 1), Err(error()));
+    let blocks = |count: u64| {
+        let mut all = vec![start("a")];
+        all.extend((0..count).map(|index| begin(index, json!({"type": "redacted_thinking", "data": ""}))));
+        all.extend(stop("end_turn"));
+        anthropic(&all).map(|reply| reply.content.len())
+    };
+    assert_eq!(blocks(4_096), Ok(4_096));
+    assert_eq!(blocks(4_097), Err(error()));
+}
+
+#[test]
+fn more_calls_in_one_frame_than_anybody_could_run_are_refused() {
+    let call = r#"{"function":{"name":"Ls","arguments":{}}}"#;
+    let calls = vec![call; 50_000].join(",");
+    let frame = format!("data: {{\"choices\":[{{\"delta\":{{\"tool_calls\":[{calls}]}}}}]}}\n\n");
+    let answer = decode(Dialect::OpenaiChat, frame.as_bytes());
+    assert_eq!(
+        answer,
+        Err(ModelError::transient("the answer has more than 4096 blocks"))
+    );
+}
+
+#[test]
+fn a_line_without_end_is_refused() {
+    let mut decoder = Decoder::new(&spec(Dialect::OpenaiChat), &[]).unwrap();
+    let (piece, mut fed) = (vec![b'x'; 1 << 20], Ok(Progress::Nothing));
+    let mut taken = 0;
+    while fed.is_ok() && taken < 1_000 {
+        fed = decoder.feed(&piece, &mut Vec::new());
+        taken += 1;
+    }
+    let error = ModelError::transient("a line or an event of the stream is longer than 8 MiB");
+    assert_eq!((fed, taken), (Err(error), 9));
+}
+
+#[test]
+fn an_answer_without_end_is_refused() {
+    let mut decoder = Decoder::new(&spec(Dialect::OpenaiChat), &[]).unwrap();
+    let (piece, mut fed, mut taken) = (
+        format!(":{}\n", "x".repeat(1_022)).repeat(1 << 10),
+        Ok(Progress::Nothing),
+        0,
+    );
+    while fed.is_ok() && taken < 100 {
+        fed = decoder.feed(piece.as_bytes(), &mut Vec::new());
+        taken += 1;
+    }
+    assert_eq!(
+        (fed, taken),
+        (Err(ModelError::transient("the answer is longer than 64 MiB")), 65)
+    );
+}
+
+#[test]
+fn long_arguments_cost_no_more_than_their_length() {
+    let begun = json!({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"name": "Write", "arguments": "{\"c\":\""}}]}}]});
+    let piece = json!({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": "0123456789"}}]}}]});
+    let end = json!({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"arguments": "\"}"}}]}, "finish_reason": "stop"}]});
+    let mut all = vec![begun];
+    all.extend(vec![piece; 20_000]);
+    all.push(end);
+    let reply = chat(&all, "").unwrap();
+    let Some(Block::ToolUse { input, .. }) = reply.content.first() else {
+        panic!("{:?}", reply.content)
+    };
+    assert_eq!(
+        input.pointer("/c").and_then(Value::as_str).map(str::len),
+        Some(200_000)
+    );
+}
+
+#[test]
+fn an_error_after_a_good_beginning_voids_the_answer() {
+    let said = json!({"choices": [{"delta": {"content": "x"}, "finish_reason": "stop"}]});
+    for (error, class) in [
+        (json!({"error": "Internal server error"}), FailureClass::Transient),
+        (
+            json!({"error": {"message": "slow", "code": 429}}),
+            FailureClass::RateLimited,
+        ),
+        (
+            json!({"error": {"message": "busy", "type": "overloaded_error"}}),
+            FailureClass::Overloaded,
+        ),
+    ] {
+        assert_eq!(chat(&[said.clone(), error], "").unwrap_err().class, class);
+    }
+    let late = [
+        start("a"),
+        json!({"type": "error", "error": {"type": "api_error", "message": "broke"}}),
+    ];
+    assert!(transient(&anthropic(&late)));
 }

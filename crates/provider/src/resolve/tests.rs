@@ -1,5 +1,8 @@
 use super::*;
 use crate::registry::Unusable;
+use crate::secret::Secret;
+use crate::spec::{Adjust, Credential};
+use agentd_settings::Credential as CredentialConfig;
 
 fn registry(settings: &Settings, env: &[(&str, &str)], local: &[LocalServer]) -> Registry {
     let lookup = |name: &str| {
@@ -20,6 +23,7 @@ fn server(provider: &str, models: &[&str]) -> LocalServer {
     LocalServer {
         provider: provider.into(),
         models: models.iter().map(|name| (*name).to_owned()).collect(),
+        ..LocalServer::default()
     }
 }
 
@@ -34,6 +38,39 @@ fn the_default_is_a_keyed_model_then_a_local_one_then_the_scripted_one() {
         "sonnet"
     );
     assert_eq!(default_of(&[("ANTHROPIC_API_KEY", "  ")], &[]), "scripted");
+    assert_eq!(default_of(&[("GEMINI_API_KEY", "k")], &ollama), "gemini");
+    let mut settings = Settings::default();
+    let key = CredentialConfig {
+        name: "main".into(),
+        env: Some("OLLAMA_KEY".into()),
+        ..CredentialConfig::default()
+    };
+    settings.providers.get_mut("ollama").unwrap().credentials = vec![key];
+    let of = |env: &[(&str, &str)]| registry(&settings, env, &[]).default_model().to_owned();
+    assert_eq!(
+        of(&[("OLLAMA_KEY", "k")]),
+        "ollama",
+        "a dialect that mostly needs no key"
+    );
+    assert_eq!(of(&[("OLLAMA_KEY", "k"), ("GEMINI_API_KEY", "k")]), "gemini");
+}
+
+#[test]
+fn i8_a_key_in_a_header_is_known_as_a_secret() {
+    let mut settings = Settings::default();
+    settings.models.clear();
+    let headers = [
+        ("X-Api-Key", "hk-4711-1"),
+        ("authorization", "Bearer hk-4711-2"),
+        ("x-team", "infrastructure"),
+    ];
+    let openai = settings.providers.get_mut("openai").unwrap();
+    openai.headers = headers.map(|(name, value)| (name.into(), value.into())).into();
+    let registry = registry(&settings, &[], &[]);
+    assert_eq!(
+        registry.secrets().map(Secret::expose).collect::<Vec<_>>(),
+        ["hk-4711-1", "Bearer hk-4711-2", "hk-4711-2"]
+    );
 }
 
 #[test]
@@ -55,7 +92,7 @@ fn an_unknown_model_is_answered_with_the_known_ones() {
         .get("gpt-9")
         .unwrap_err()
         .to_string();
-    let expected = "model gpt-9 cannot be used: there is no such model under [models]; known are gpt, llamacpp, ollama, scripted, sonnet";
+    let expected = "model gpt-9 cannot be used: there is no such model under [models]; known are gemini, gpt, llamacpp, ollama, scripted, sonnet";
     assert_eq!(error, expected);
 }
 
@@ -64,7 +101,7 @@ fn i8_a_resolved_key_is_in_the_spec_and_in_no_row() {
     let registry = registry(&Settings::default(), &[("ANTHROPIC_API_KEY", "sk-ant-1")], &[]);
     let spec = registry.get("sonnet").unwrap();
     assert_eq!(
-        spec.credential().map(|credential| credential.secret.expose()),
+        spec.credential(None).map(|credential| credential.secret.expose()),
         Some("sk-ant-1")
     );
     assert!(!format!("{registry:?}{:?}", registry.rows()).contains("sk-ant-1"));
@@ -96,17 +133,90 @@ fn a_local_server_without_the_configured_model_is_asked_for_what_it_has() {
 }
 
 #[test]
-fn dialects_that_are_not_there_yet_say_so() {
-    let mut settings = Settings::default();
-    if let Some(provider) = settings.providers.get_mut("openai") {
-        provider.dialect = Dialect::Gemini;
-    }
-    let error = registry(&settings, &[("OPENAI_API_KEY", "k")], &[])
-        .get("gpt")
-        .unwrap_err();
+fn a_local_server_knows_better_how_much_it_holds() {
+    let mut local = server("llamacpp", &["q.gguf"]);
+    local.windows.insert("q.gguf".into(), 4_096);
+    local.slots = Some(1);
+    local.seeing = vec!["q.gguf".into()];
+    let spec = |local: &LocalServer| {
+        let registry = registry(&Settings::default(), &[], std::slice::from_ref(local));
+        let note = registry.models.get("llamacpp").map(|entry| entry.note.clone());
+        let spec = registry.get("llamacpp").unwrap();
+        let learned = (
+            spec.context_window,
+            spec.max_output,
+            spec.max_concurrent,
+            spec.capabilities.images,
+        );
+        (spec.model.clone(), learned, note.unwrap())
+    };
+    let note = "the server has q.gguf and not default; the server holds 4096 tokens and not 32768";
     assert_eq!(
-        error.reason,
-        "dialect gemini is not available yet; use anthropic, openai-chat or scripted"
+        spec(&local),
+        ("q.gguf".into(), (4_096, 2_048, 1, true), note.into())
+    );
+    let larger = LocalServer {
+        windows: std::iter::once(("q.gguf".to_owned(), 1 << 20)).collect(),
+        ..server("llamacpp", &["q.gguf"])
+    };
+    let note = "the server has q.gguf and not default";
+    assert_eq!(
+        spec(&larger),
+        ("q.gguf".into(), (32_768, 4_096, 2, false), note.into())
+    );
+}
+
+#[test]
+fn a_raw_completion_is_told_about_tools_in_text() {
+    let mut settings = Settings::default();
+    if let Some(provider) = settings.providers.get_mut("llamacpp") {
+        provider.dialect = Dialect::LlamaCompletion;
+    }
+    let spec = registry(&settings, &[], &[]).get("llamacpp").unwrap();
+    assert_eq!(spec.tool_protocol, ToolProtocol::JsonText);
+    let native = Adjust {
+        tool_protocol: Some(ToolProtocol::Native),
+        ..Adjust::default()
+    };
+    assert_eq!(spec.adjusted(&native).tool_protocol, ToolProtocol::JsonText);
+}
+
+#[test]
+fn several_credentials_are_found_and_what_is_missing_is_told() {
+    let mut settings = Settings::default();
+    let credential = |name: &str, variable: &str| CredentialConfig {
+        name: name.into(),
+        env: Some(variable.into()),
+        ..CredentialConfig::default()
+    };
+    if let Some(provider) = settings.providers.get_mut("openai") {
+        provider.credentials = vec![
+            credential("a", "KEY_A"),
+            credential("b", "KEY_B"),
+            credential("c", "KEY_C"),
+        ];
+    }
+    let registry = registry(&settings, &[("KEY_A", "k-a"), ("KEY_C", "k-c")], &[]);
+    let spec = registry.get("gpt").unwrap();
+    let names: Vec<&str> = spec.credentials.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["a", "c"]);
+    assert_eq!(
+        registry.models["gpt"].note,
+        "credentials a, c; set KEY_B in the environment of agentd and start it again"
+    );
+}
+
+#[test]
+fn a_configuration_that_promises_more_than_the_model_is_told() {
+    let mut settings = Settings::default();
+    if let Some(model) = settings.models.get_mut("gpt") {
+        model.max_output = 200_000;
+        model.context_window = 2_000_000;
+    }
+    let registry = registry(&settings, &[("OPENAI_API_KEY", "k")], &[]);
+    assert_eq!(
+        registry.models["gpt"].note,
+        "credential main; context_window 2000000 is more than its 1047576; max_output 200000 is more than its 32768"
     );
 }
 
@@ -149,4 +259,21 @@ fn only_servers_on_this_machine_without_keys_are_probed() {
         .map(|(name, _)| name)
         .collect();
     assert_eq!(names, ["ollama", "llamacpp"]);
+}
+
+#[test]
+fn a_window_that_a_server_told_leaves_room_for_the_question() {
+    let registry = registry(&Settings::default(), &[("ANTHROPIC_API_KEY", "k")], &[]);
+    let spec = registry.get("sonnet").unwrap();
+    let sizes = |window| {
+        let adjusted = spec.adjusted(&Adjust {
+            window,
+            ..Adjust::default()
+        });
+        (adjusted.context_window, adjusted.max_output)
+    };
+    assert_eq!(sizes(None), (200_000, 8_192));
+    assert_eq!(sizes(Some(400_000)), (200_000, 8_192));
+    assert_eq!(sizes(Some(32_768)), (32_768, 8_192));
+    assert_eq!(sizes(Some(4_096)), (4_096, 2_048));
 }

@@ -62,6 +62,8 @@ async fn play(
     let spec = ModelSpec::scripted("s", Arc::new(Script::parse("test", SCRIPT).unwrap()));
     let request = Request {
         spec: &spec,
+        credential: None,
+        tools: &[],
         body: RequestBody::default(),
         messages,
         attempt,
@@ -146,6 +148,8 @@ async fn the_builtin_model_says_how_to_get_a_real_one() {
     let messages = [user("hi")];
     let request = Request {
         spec: &spec,
+        credential: None,
+        tools: &[],
         body: RequestBody::default(),
         messages: &messages,
         attempt: 1,

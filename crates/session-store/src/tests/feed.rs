@@ -22,6 +22,7 @@ fn status(state: RunState) -> Delta {
         since: Timestamp(1),
         until: None,
         attempt: None,
+        position: None,
     })
 }
 

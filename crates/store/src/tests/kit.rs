@@ -172,6 +172,7 @@ pub(crate) fn summary(session: SessionId, name: &str) -> Summary {
             since,
             until: None,
             attempt: None,
+            position: None,
         },
         model: "m".to_owned(),
         mode: PermissionMode::Default,
@@ -189,6 +190,8 @@ pub(crate) fn summary(session: SessionId, name: &str) -> Summary {
         queue: Vec::new(),
         budget: Budget::default(),
         last_error: None,
+        todo: Vec::new(),
+        jobs: Vec::new(),
         wake_at: None,
         resumable: false,
     }

@@ -186,7 +186,8 @@ async fn write_creates_and_replaces_only_what_was_read() {
     let made = world
         .call("Write", json!({ "file_path": "a/b/new", "content": "1\n" }))
         .await;
-    assert_eq!(made.llm_text, "Created a/b/new (1 lines).");
+    let text = made.llm_text;
+    assert!(text.starts_with("Created a/b/new (1 lines). Undo id: "), "{text}");
     assert_eq!(
         made.display.as_deref(),
         Some("--- /dev/null\n+++ b/a/b/new\n@@ -0,0 +1 @@\n+1\n")
@@ -240,7 +241,8 @@ async fn edit_is_exact_and_shows_its_diff() {
         "{text}"
     );
     let done = world.call("Edit", edit("b", "B")).await;
-    assert_eq!(done.llm_text, "Changed f (once replaced).");
+    let text = done.llm_text;
+    assert!(text.starts_with("Changed f (once replaced). Undo id: "), "{text}");
     assert_eq!(
         done.display.as_deref(),
         Some("--- a/f\n+++ b/f\n@@ -1,3 +1,3 @@\n a\n-b\n+B\n a\n")

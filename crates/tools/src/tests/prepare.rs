@@ -24,7 +24,27 @@ fn refusal(name: &str, input: &Value) -> (String, String) {
 fn the_builtin_tools_have_the_contracts_names_and_schemas_that_accept_their_examples() {
     let registry = registry();
     let names: Vec<_> = registry.specs().iter().map(|spec| spec.name).collect();
-    assert_eq!(names, ["Read", "Write", "Edit", "Ls", "Glob", "Grep", "Bash"]);
+    assert_eq!(
+        names,
+        [
+            "Read",
+            "Write",
+            "Edit",
+            "MultiEdit",
+            "ApplyPatch",
+            "UndoPatch",
+            "Ls",
+            "Glob",
+            "Grep",
+            "Bash",
+            "BashStart",
+            "BashPoll",
+            "BashKill",
+            "TodoWrite",
+            "AskUser",
+            "WebFetch"
+        ]
+    );
     for spec in registry.specs() {
         prepare(spec.name, &spec.example);
         assert!(spec.schema["additionalProperties"] == json!(false));
@@ -75,7 +95,7 @@ fn an_unknown_tool_is_answered_with_the_names_and_the_nearest_one() {
     assert_eq!(code, "E_UNKNOWN_TOOL");
     assert_eq!(
         text,
-        "Unknown tool: `Reed`. Did you mean `Read`? The tools are: Read, Write, Edit, Ls, Glob, Grep, Bash."
+        "Unknown tool: `Reed`. Did you mean `Read`? The tools are: Read, Write, Edit, MultiEdit, ApplyPatch, UndoPatch, Ls, Glob, Grep, Bash, BashStart, BashPoll, BashKill, TodoWrite, AskUser, WebFetch."
     );
     assert!(
         !refusal("deploy_to_production", &json!({}))

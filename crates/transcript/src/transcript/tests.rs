@@ -1,3 +1,5 @@
+mod shortening;
+
 use super::*;
 use agentd_protocol::*;
 use proptest::prelude::*;
@@ -48,6 +50,8 @@ fn started(inputs: &[u8]) -> EventBody {
         credential: None,
         input_tokens_estimate: 0,
         tools_off: false,
+        configured: None,
+        thinking: None,
     }
     .into()
 }
@@ -61,6 +65,7 @@ fn finished(content: Vec<Block>, usage: Usage) -> EventBody {
         usage,
         cost_usd: None,
         latency: Latency::default(),
+        credential: None,
     }
     .into()
 }
@@ -76,6 +81,8 @@ fn failed(class: FailureClass, partial: Option<&str>) -> EventBody {
         partial: partial.map(str::to_owned),
         usage: None,
         cost_usd: None,
+        credential: None,
+        remedy: None,
     }
     .into()
 }

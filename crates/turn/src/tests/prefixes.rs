@@ -27,6 +27,7 @@ fn limits() -> impl Strategy<Value = LoopLimits> {
 fn happen(world: &mut World, dice: u32) {
     let pick = (dice / 32) as usize;
     match dice % 32 {
+        0..=5 if !world.shrinks.is_empty() => any_shrunk(world, pick),
         0..=5 => model(world, pick),
         6..=10 if !world.judging.is_empty() => {
             let kinds = [
@@ -82,6 +83,63 @@ fn happen(world: &mut World, dice: u32) {
     }
 }
 
+/// A failure, chosen by a number.
+pub(super) fn any_failure(dice: usize) -> ModelFailure {
+    let (class, dice) = (TABLE[dice % TABLE.len()].class, dice / TABLE.len());
+    let advice = match dice % 8 {
+        0 => Some(Advice::Think(vec![ThinkingLevel::Low, ThinkingLevel::High])),
+        1 => Some(Advice::Think(Vec::new())),
+        2 => Some(Advice::Without(RequestPart::Temperature)),
+        3 => Some(Advice::Window {
+            tokens: 5,
+            sent: Some(9),
+        }),
+        _ => None,
+    };
+    let dice = dice / 8;
+    let wishes = [
+        None,
+        Some(0),
+        Some(1),
+        Some(20_000),
+        Some(50_000),
+        Some(90_000_000),
+    ];
+    ModelFailure {
+        retry_after_ms: wishes[dice % 6],
+        refused: dice % 4 == 0,
+        other_credential: [None, Some("b".into()), Some("c".into())][dice % 3].clone(),
+        credential: [None, Some("b".into())][dice % 2].clone(),
+        advice,
+        ..failure(class)
+    }
+}
+
+/// The answer to a request for a shorter conversation, chosen by a number.
+pub(super) fn any_shrunk(world: &mut World, dice: usize) {
+    if dice.is_multiple_of(3) {
+        world.shrunk(Shrunk::Nothing);
+    } else {
+        world.shrink();
+    }
+}
+
+/// Three credentials, and two models to fall back to.
+pub(super) fn rich(world: &mut World) {
+    let credentials: Vec<String> = ["a", "b", "c"].map(String::from).into();
+    for (name, provider) in [("sonnet", "p"), ("haiku", "p"), ("gpt", "q")] {
+        let facts = ModelFacts {
+            provider: provider.into(),
+            credentials: credentials.clone(),
+            fallbacks: vec!["haiku".into(), "gpt".into()],
+            thinking: Some(ThinkingLevel::High),
+            min_cache_tokens: Some(10),
+            ..plain(name)
+        };
+        world.facts.insert(name.into(), facts);
+    }
+}
+
 fn send(world: &mut World, pick: usize) {
     if let Some(waiting) = world.agent.durable().inbox.first().filter(|_| pick % 5 == 4) {
         let input = waiting.queued.input;
@@ -116,12 +174,8 @@ fn model(world: &mut World, pick: usize) {
             world.text(&"the ".repeat(101));
         }
         2 => {
-            let classes = [
-                FailureClass::Transient,
-                FailureClass::Auth,
-                FailureClass::Internal,
-            ];
-            world.fail(classes[(pick / 9) % 3]);
+            let dice = pick / 9;
+            world.fail_as(any_failure(dice));
         }
         3 => {
             world.answer(vec![Block::text("Let me check:")], StopReason::EndTurn);
@@ -146,11 +200,12 @@ proptest! {
         limits in limits(),
         steps in 0..3_u64,
         idempotent: bool,
-        dice in prop::collection::vec(0..32_u32 * 360, 1..60),
+        dice in prop::collection::vec(0..32_u32 * 9 * 10 * 8 * 12, 1..60),
     ) {
         let budget = Budget { steps: steps * 7, ..Budget::default() };
         let mut world = World::with(SessionCreated { budget, ..created(limits) });
         world.idempotent = idempotent;
+        rich(&mut world);
         world.send("begin");
         for dice in dice {
             happen(&mut world, dice);

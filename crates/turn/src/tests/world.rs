@@ -24,14 +24,56 @@ pub(super) struct World {
     pub(super) timers: BTreeMap<TimerKey, (u64, u64)>,
     pub(super) counting: Vec<ApprovalId>,
     pub(super) rules: Vec<String>,
+    /// How often all jobs were killed.
+    pub(super) jobs_killed: u32,
     /// Runs of each call since its last `tool.started`.
     runs: BTreeMap<ToolCallId, u32>,
     pub(super) idempotent: bool,
     pub(super) models_work: bool,
+    /// Models that are configured otherwise than [`plain`].
+    pub(super) facts: BTreeMap<String, ModelFacts>,
+    pub(super) tokens: u64,
+    pub(super) prefix: u64,
+    /// How attempts were started, in order.
+    pub(super) starts: Vec<Start>,
+    /// Requests for a shorter conversation.
+    pub(super) shrinks: Vec<(CallId, u32, Shrink, u64)>,
     /// The last step.
     pub(super) step: Step,
     /// Steps that had events.
     pub(super) appends: usize,
+}
+
+/// What an attempt was started with.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Start {
+    pub(super) model: String,
+    pub(super) credential: Option<String>,
+    pub(super) thinking: Option<ThinkingLevel>,
+    pub(super) without: Vec<RequestPart>,
+    pub(super) window: Option<u64>,
+    pub(super) insists: bool,
+}
+
+/// A model of which the configuration says nothing special.
+pub(super) fn plain(name: &str) -> ModelFacts {
+    ModelFacts {
+        provider: "p".into(),
+        model: format!("{name}-5"),
+        credentials: vec!["main".into()],
+        fallbacks: Vec::new(),
+        thinking: None,
+        window: 100_000,
+        max_output: 10_000,
+        min_cache_tokens: None,
+    }
+}
+
+pub(super) fn failure(class: FailureClass) -> ModelFailure {
+    ModelFailure {
+        status: Some(500),
+        ..ModelFailure::new(class, "it failed")
+    }
 }
 
 pub(super) fn created(limits: LoopLimits) -> SessionCreated {
@@ -92,6 +134,7 @@ pub(super) fn answer_of(content: Vec<Block>, stop_reason: StopReason) -> ModelAn
         },
         cost_usd: Some(0.25),
         latency: Latency::default(),
+        credential: None,
     }
 }
 
@@ -119,9 +162,15 @@ impl World {
             timers: BTreeMap::new(),
             counting: Vec::new(),
             rules: Vec::new(),
+            jobs_killed: 0,
             runs: BTreeMap::new(),
             idempotent: false,
             models_work: true,
+            facts: BTreeMap::new(),
+            tokens: 7,
+            prefix: 1,
+            starts: Vec::new(),
+            shrinks: Vec::new(),
             step: Step::default(),
             appends: 0,
         };
@@ -145,13 +194,10 @@ impl World {
         self.now += 10;
         self.entropy += 1;
         let works = self.models_work;
+        let book = self.facts.clone();
         let models = move |name: &str| {
             if works {
-                Ok(ModelFacts {
-                    provider: "p".into(),
-                    model: format!("{name}-5"),
-                    credential: Some("main".into()),
-                })
+                Ok(book.get(name).cloned().unwrap_or_else(|| plain(name)))
             } else {
                 Err(TurnError {
                     class: "auth".into(),
@@ -162,7 +208,8 @@ impl World {
         let scene = Scene {
             stamp: Stamp::new(Timestamp(self.now), self.entropy),
             models: &models,
-            input_tokens_estimate: 7,
+            input_tokens_estimate: self.tokens,
+            prefix: self.prefix,
         };
         let step = self.agent.step(input, scene);
         for event in &step.events {
@@ -187,27 +234,46 @@ impl World {
 
     fn carry_out(&mut self, effect: &Effect) {
         match effect.clone() {
-            Effect::StartModel { call, attempt, .. } => {
+            Effect::StartModel {
+                call,
+                attempt,
+                model,
+                credential,
+                thinking,
+                without,
+                window,
+                insists,
+                ..
+            } => {
                 assert_eq!(
                     unanswered(&self.log),
                     BTreeSet::new(),
                     "i3: no request with an unanswered call"
                 );
                 assert!(self.models.is_empty(), "one attempt at a time");
+                // One that was asked for a call that is over may still come; it means nothing then.
+                let shrinking = self.shrinks.iter().any(|(of, ..)| *of == call);
+                assert!(!shrinking, "the conversation is made shorter first");
                 self.models.push((call, attempt));
+                self.starts.push(Start {
+                    model,
+                    credential,
+                    thinking,
+                    without,
+                    window,
+                    insists,
+                });
             }
+            Effect::Shrink {
+                call,
+                attempt,
+                how,
+                target_tokens,
+            } => self.shrinks.push((call, attempt, how, target_tokens)),
             Effect::KillModel { call, attempt } => self.models.retain(|model| *model != (call, attempt)),
             Effect::Judge { tool_call, name, .. } => self.judging.push((tool_call, name)),
-            Effect::RunTool { tool_call, .. } => {
-                let runs = self
-                    .runs
-                    .get_mut(&tool_call)
-                    .expect("i4: the intent is in the log");
-                *runs += 1;
-                assert!(*runs == 1 || self.idempotent, "i4: an effect is not repeated");
-                assert!(!self.running.contains(&tool_call));
-                self.running.push(tool_call);
-            }
+            Effect::RunTool { tool_call, .. } => self.run(tool_call),
+            Effect::KillJobs => self.jobs_killed += 1,
             Effect::KillTool { tool_call } => self.running.retain(|running| *running != tool_call),
             Effect::SetTimer {
                 key,
@@ -222,6 +288,17 @@ impl World {
             Effect::CountDeciders { approval } => self.counting.push(approval),
             Effect::AddRule { rule, .. } => self.rules.push(rule),
         }
+    }
+
+    fn run(&mut self, tool_call: ToolCallId) {
+        let runs = self
+            .runs
+            .get_mut(&tool_call)
+            .expect("i4: the intent is in the log");
+        *runs += 1;
+        assert!(*runs == 1 || self.idempotent, "i4: an effect is not repeated");
+        assert!(!self.running.contains(&tool_call));
+        self.running.push(tool_call);
     }
 
     pub(super) fn command(&mut self, command: Command) -> Result<Reply, Fault> {
@@ -309,18 +386,78 @@ impl World {
     }
 
     pub(super) fn fail_with(&mut self, class: FailureClass, retry_after_ms: Option<u64>) -> &Step {
-        let (call, attempt) = self.models.pop().expect("a model runs");
-        let failure = ModelFailure {
-            class,
-            message: "it failed".into(),
-            status: Some(500),
+        self.fail_as(ModelFailure {
             retry_after_ms,
-        };
+            ..failure(class)
+        })
+    }
+
+    pub(super) fn fail_as(&mut self, failure: ModelFailure) -> &Step {
+        let (call, attempt) = self.models.pop().expect("a model runs");
         self.input(Input::ModelFailed {
             call,
             attempt,
             failure,
         })
+    }
+
+    /// The answer to the last request for a shorter conversation.
+    pub(super) fn shrunk(&mut self, shrunk: Shrunk) -> &Step {
+        let (call, attempt, ..) = self.shrinks.pop().expect("a shorter conversation is asked for");
+        self.input(Input::Shrunk {
+            call,
+            attempt,
+            shrunk,
+        })
+    }
+
+    /// The conversation is made as short as was asked.
+    pub(super) fn shrink(&mut self) -> &Step {
+        let (_, _, how, tokens_after) = *self.shrinks.last().expect("a shorter conversation is asked for");
+        let tokens_before = std::mem::replace(&mut self.tokens, tokens_after);
+        self.shrunk(match how {
+            Shrink::Compact => Shrunk::Compacted(ContextCompacted {
+                from_seq: 1,
+                to_seq: 2,
+                summary: "s".into(),
+                tokens_before,
+                tokens_after,
+            }),
+            Shrink::TruncateResults => Shrunk::Truncated(ContextTruncated {
+                max_result_bytes: 2_000,
+                results: 1,
+                tokens_before,
+                tokens_after,
+            }),
+        })
+    }
+
+    /// How the last attempt was started.
+    pub(super) fn start(&self) -> Start {
+        self.starts.last().expect("an attempt was started").clone()
+    }
+
+    /// The remedies of the failures, in order.
+    pub(super) fn remedies(&self) -> Vec<Option<Remedy>> {
+        let failures = self.log.iter().filter_map(|event| match &event.body {
+            EventBody::ModelFailed(failed) => Some(failed.remedy.clone()),
+            _ => None,
+        });
+        failures.collect()
+    }
+
+    /// The warnings, in order.
+    pub(super) fn warnings(&self) -> Vec<(String, String)> {
+        let warnings = self.log.iter().filter_map(|event| match &event.body {
+            EventBody::WarningRaised(raised) => Some((raised.code.clone(), raised.message.clone())),
+            _ => None,
+        });
+        warnings.collect()
+    }
+
+    pub(super) fn backoff_ms(&self) -> u64 {
+        let (_, at) = self.timers[&TimerKey::Backoff];
+        at - self.now
     }
 
     pub(super) fn plan(&self, name: &str) -> CallPlan {
@@ -337,6 +474,7 @@ impl World {
             sandbox: SandboxLevel::None,
             scopes: vec![Scope::Once, Scope::Session, Scope::Always],
             grant: Some(format!("{name}(it)")),
+            talk: None,
         }
     }
 
@@ -407,6 +545,7 @@ impl World {
         self.running.clear();
         self.timers.clear();
         self.counting.clear();
+        self.shrinks.clear();
     }
 
     pub(super) fn restart(&mut self) -> &Step {
@@ -484,6 +623,8 @@ impl World {
         for _ in 0..2_000 {
             if !self.models.is_empty() {
                 self.say("Done.");
+            } else if !self.shrinks.is_empty() {
+                self.shrink();
             } else if !self.judging.is_empty() {
                 self.judge(VerdictKind::Allow);
             } else if !self.running.is_empty() {

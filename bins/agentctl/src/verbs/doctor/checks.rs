@@ -5,11 +5,13 @@ use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::dial::Chosen;
 use crate::failure::Failure;
+use crate::render::word;
 use crate::verbs::config::loaded;
 use crate::verbs::doctor::Check;
 use agentd_client::Client;
-use agentd_protocol::{ModelStatus, NodeStatus, Timestamp};
-use agentd_settings::{Loaded, SandboxChoice};
+use agentd_protocol::{FailureClass, ModelStatus, NodeStatus, Timestamp};
+use agentd_settings::Loaded;
+use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -35,7 +37,14 @@ pub(super) async fn all(ctx: &mut Ctx) -> Vec<Check> {
     }
     let dir = data_dir(ctx, settings.as_ref().ok(), status.as_ref());
     checks.extend(dir.iter().flat_map(|dir| [permissions(dir), disk(dir)]));
-    checks.push(sandbox(settings.as_ref().ok()));
+    let found = dir.as_deref().and_then(agentd_sandbox::recorded);
+    // A running daemon may have other settings than this program.
+    let in_use = dir
+        .as_deref()
+        .filter(|_| status.is_some())
+        .and_then(agentd_sandbox::noted_choice);
+    let ours = settings.as_ref().ok().map(|loaded| &loaded.settings.sandbox);
+    checks.extend(super::sandbox::checks(in_use, ours, found.as_ref()));
     checks.push(bash(ctx));
     checks.push(clock(now()));
     checks
@@ -121,14 +130,17 @@ async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) ->
     checks.extend(
         status.map(|status| Check::ok("store", format!("{}, {} sessions", status.store, status.sessions))),
     );
-    checks.push(match client.models().await {
-        Ok(models) => model(&models),
-        Err(error) => Check::fail(
+    match client.models().await {
+        Ok(models) => {
+            checks.push(model(&models));
+            checks.extend(refused(&models));
+        }
+        Err(error) => checks.push(Check::fail(
             "model",
             error.to_string(),
             "look into logs/agentd.log in its data directory",
-        ),
-    });
+        )),
+    }
     checks
 }
 
@@ -151,10 +163,31 @@ pub(super) fn model(models: &[ModelStatus]) -> Check {
         Some(model) => Check::fail(
             "model",
             format!("{} cannot be used: {}", model.name, model.note),
-            add,
+            "mend that, or name another one in model.default (`agentctl models` lists them), then restart agentd",
         ),
         None => Check::fail("model", "no model is the default", add),
     }
+}
+
+/// Credentials that a person has to mend.
+fn refused(models: &[ModelStatus]) -> Option<Check> {
+    let told = models.iter().flat_map(|model| {
+        model.credentials.iter().filter_map(|credential| {
+            let class = credential
+                .class
+                .filter(|class| matches!(class, FailureClass::Auth | FailureClass::QuotaExhausted))?;
+            let (name, provider) = (&credential.name, &model.provider);
+            Some(format!("{name} of {provider} ({})", word(&class)))
+        })
+    });
+    let told: BTreeSet<String> = told.collect();
+    (!told.is_empty()).then(|| {
+        Check::warn(
+            "credentials",
+            format!("not used now: {}", Vec::from_iter(told).join(", ")),
+            "give the provider what it wants, then agentctl resume what waits; another key is read when agentd starts",
+        )
+    })
 }
 
 fn data_dir(ctx: &Ctx, loaded: Option<&Loaded>, status: Option<&NodeStatus>) -> Option<PathBuf> {
@@ -219,20 +252,6 @@ pub(super) fn free(dir: &Path, bytes: u64) -> Check {
         DISK_FAIL..DISK_WARN => Check::warn("disk", text, fix),
         DISK_WARN.. => Check::ok("disk", text),
     }
-}
-
-fn sandbox(loaded: Option<&Loaded>) -> Check {
-    let level = loaded.map(|loaded| loaded.settings.sandbox.level);
-    let wish = if level == Some(SandboxChoice::None) {
-        " (and sandbox.level asks for none)"
-    } else {
-        ""
-    };
-    Check::warn(
-        "sandbox",
-        format!("this version has no kernel sandbox: commands of agents run unsandboxed, as you{wish}"),
-        "let agents work in a container or as another user where that matters; approvals and deny rules do apply",
-    )
 }
 
 fn bash(ctx: &Ctx) -> Check {

@@ -134,6 +134,7 @@ fn blank(session: SessionId) -> Summary {
             since: at,
             until: None,
             attempt: None,
+            position: None,
         },
         model: "scripted".into(),
         mode: PermissionMode::Default,
@@ -151,6 +152,8 @@ fn blank(session: SessionId) -> Summary {
         queue: Vec::new(),
         budget: Budget::default(),
         last_error: None,
+        todo: Vec::new(),
+        jobs: Vec::new(),
         wake_at: None,
         resumable: false,
     }

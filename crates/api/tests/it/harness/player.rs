@@ -302,5 +302,6 @@ fn model(name: &str) -> ModelStatus {
         running: 0,
         waiting: 0,
         paused_until: None,
+        credentials: Vec::new(),
     }
 }

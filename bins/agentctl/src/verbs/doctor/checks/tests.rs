@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::verbs::doctor::Level;
+use agentd_protocol::{CredentialHealth, CredentialStatus};
 
 fn status(default: bool, dialect: &str, usable: bool) -> ModelStatus {
     ModelStatus {
@@ -15,6 +16,7 @@ fn status(default: bool, dialect: &str, usable: bool) -> ModelStatus {
         running: 0,
         waiting: 0,
         paused_until: None,
+        credentials: Vec::new(),
     }
 }
 
@@ -24,6 +26,36 @@ fn the_default_model_must_be_there_and_usable() {
     assert_eq!(model(&[status(true, "scripted", true)]).level, Level::Warn);
     assert_eq!(model(&[status(true, "anthropic", false)]).level, Level::Fail);
     assert_eq!(model(&[status(false, "anthropic", true)]).level, Level::Fail);
+}
+
+#[test]
+fn credentials_that_a_person_must_mend_are_named_once() {
+    let credential = |name: &str, class| CredentialStatus {
+        name: name.into(),
+        health: CredentialHealth::Cooling,
+        running: 0,
+        until: None,
+        class,
+        failures: 1,
+    };
+    let well = status(true, "anthropic", true);
+    assert!(refused(std::slice::from_ref(&well)).is_none());
+    let ill = ModelStatus {
+        credentials: vec![
+            credential("busy", Some(FailureClass::RateLimited)),
+            credential("old", Some(FailureClass::Auth)),
+            credential("poor", Some(FailureClass::QuotaExhausted)),
+        ],
+        ..well
+    };
+    let check = refused(&[ill.clone(), ill]).unwrap();
+    assert_eq!(
+        (check.level, check.message.as_str()),
+        (
+            Level::Warn,
+            "not used now: old of p (auth), poor of p (quota_exhausted)"
+        )
+    );
 }
 
 #[test]

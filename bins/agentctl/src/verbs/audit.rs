@@ -1,0 +1,145 @@
+//! `audit verify`: whether the audit files are as agentd wrote them.
+
+use crate::cli::{AuditVerb, VerifyArgs};
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::{Paint, one_line};
+use crate::verbs::config::loaded;
+use agentd_audit::{Chain, Stop};
+use agentd_protocol::Fault;
+use serde::Serialize;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+/// The JSON shape of `audit verify`.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Checked {
+    intact: bool,
+    files: Vec<String>,
+    /// Lines that are intact.
+    lines: u64,
+    /// The hash of the last of them.
+    head: Option<String>,
+    /// The chain begins with the first line ever; else older files are gone.
+    whole: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    broken: Option<BrokenLine>,
+}
+
+/// Where it is broken.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct BrokenLine {
+    file: String,
+    line: Option<u64>,
+    what: String,
+}
+
+pub(crate) fn audit(ctx: &mut Ctx, verb: &AuditVerb) -> Result<Exit, Failure> {
+    let AuditVerb::Verify(args) = verb;
+    let files = files(ctx, args)?;
+    let checked = check(&files, args)?;
+    let head = checked.head.clone().unwrap_or_default();
+    ctx.out.object(&checked, &head, |paint| text(&checked, paint))?;
+    Ok(if checked.intact { Exit::OK } else { Exit::FAILURE })
+}
+
+/// The given files, else those of the data directory, oldest first.
+fn files(ctx: &Ctx, args: &VerifyArgs) -> Result<Vec<PathBuf>, Failure> {
+    if !args.files.is_empty() {
+        return Ok(args.files.clone());
+    }
+    let dir = match &args.data_dir {
+        Some(dir) => Some(dir.clone()),
+        None => match loaded(ctx, None)?.settings.node.data_dir.as_str() {
+            "" => ctx.environment.data_dir(),
+            dir => Some(PathBuf::from(dir)),
+        },
+    };
+    let dir = dir.ok_or_else(|| Failure::invalid("there is no home directory", "name the files"))?;
+    let logs = dir.join("logs");
+    let mut numbered: Vec<(u32, PathBuf)> = Vec::new();
+    let entries = std::fs::read_dir(&logs).map_err(|error| Failure::file(&logs, &error))?;
+    for entry in entries {
+        let path = entry.map_err(|error| Failure::file(&logs, &error))?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = match name.and_then(|name| name.strip_prefix("audit.jsonl")) {
+            Some("") => Some(0),
+            Some(number) => number.strip_prefix('.').and_then(|number| number.parse().ok()),
+            None => None,
+        };
+        numbered.extend(number.map(|number| (number, path)));
+    }
+    if numbered.is_empty() {
+        let fault = Fault::not_found("no_audit", format!("no audit file in {}", logs.display()));
+        return Err(fault.hint("is log.audit on? else name the files").into());
+    }
+    numbered.sort_unstable_by_key(|(number, _)| std::cmp::Reverse(*number));
+    Ok(numbered.into_iter().map(|(_, path)| path).collect())
+}
+
+fn check(files: &[PathBuf], args: &VerifyArgs) -> Result<Checked, Failure> {
+    let mut chain = Chain::with_head(args.head);
+    let shown = |path: &Path| path.display().to_string();
+    let mut broken = None;
+    for path in files {
+        let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
+        match chain.read(BufReader::new(file)) {
+            Ok(()) => {}
+            Err(Stop::Broken(line, what)) => {
+                broken = Some(BrokenLine {
+                    file: shown(path),
+                    line: Some(line),
+                    what: what.to_string(),
+                });
+                break;
+            }
+            Err(Stop::Io(error)) => return Err(Failure::file(path, &error)),
+        }
+    }
+    if let (None, Some(head), Some(last)) = (&broken, chain.missing(), files.last()) {
+        broken = Some(BrokenLine {
+            file: shown(last),
+            line: None,
+            what: format!(
+                "the line with hash {head} is missing: lines were cut off, or all were written anew"
+            ),
+        });
+    }
+    Ok(Checked {
+        intact: broken.is_none(),
+        files: files.iter().map(|path| shown(path)).collect(),
+        lines: chain.lines(),
+        head: chain.head().map(|head| head.to_string()),
+        whole: chain.is_whole(),
+        broken,
+    })
+}
+
+fn text(checked: &Checked, paint: Paint) -> String {
+    let count = format!("{} lines in {} files", checked.lines, checked.files.len());
+    let mut text = match &checked.broken {
+        None => format!("{} {count}\n", paint.good("intact:")),
+        Some(broken) => {
+            let line = broken.line.map(|line| format!(":{line}")).unwrap_or_default();
+            format!(
+                "{} {}{line}: {}\nintact before that: {} lines\n",
+                paint.bad("broken:"),
+                one_line(&broken.file, 300),
+                broken.what,
+                checked.lines
+            )
+        }
+    };
+    if !checked.whole {
+        text.push_str("the oldest files are gone; what is there begins in the middle of the chain\n");
+    }
+    if let Some(head) = &checked.head {
+        text.push_str(&format!("{} {head}\n", paint.dim("head:")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! `policy check` and `policy dry-run`: what the permission rules say, without running anything.
+
+mod case;
+mod dry_run;
+mod explained;
+
+use crate::cli::{CheckArgs, PolicyVerb};
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::verbs::config::loaded;
+use agentd_client::Client;
+use agentd_policy::{Policy, Request, Rule, Source, Subject, explain};
+use agentd_protocol::{EffectClass, Event, Fault, PermissionMode};
+use agentd_settings::{PermissionConfig, ToolsConfig};
+use agentd_tools::Registry;
+use case::Case;
+use explained::Explained;
+
+pub(crate) async fn policy(ctx: &mut Ctx, verb: &PolicyVerb) -> Result<Exit, Failure> {
+    match verb {
+        PolicyVerb::Check(args) => check(ctx, args).await,
+        PolicyVerb::DryRun(args) => dry_run::dry_run(ctx, args).await,
+    }
+}
+
+async fn check(ctx: &mut Ctx, args: &CheckArgs) -> Result<Exit, Failure> {
+    let (policy, mode, workdir) = match &args.session {
+        Some(session) => in_session(ctx, session).await?,
+        None => here(ctx, args)?,
+    };
+    let mode = args.mode.map_or(mode, Into::into);
+    let (tool, subject, effect) = call(args);
+    let request = Request {
+        tool: &tool,
+        subject: &subject,
+        effect,
+        mode,
+        workdir: &workdir,
+    };
+    let explained = Explained::new(explain(&policy, &request), mode);
+    let word = explained.word();
+    ctx.out.object(&explained, word, |paint| explained.text(paint))?;
+    Ok(Exit::OK)
+}
+
+/// What a daemon started here would judge by.
+fn here(ctx: &Ctx, args: &CheckArgs) -> Result<(Policy, PermissionMode, String), Failure> {
+    let settings = loaded(ctx, args.config.clone())?.settings;
+    let policy = Policy::new(home(ctx)).with(configured(&settings.permission)?);
+    let dir = args.workdir.clone().unwrap_or_else(|| ".".into());
+    let dir = std::path::absolute(&dir).map_err(|error| Failure::file(&dir, &error))?;
+    Ok((
+        policy,
+        settings.permission.mode,
+        dir.to_string_lossy().into_owned(),
+    ))
+}
+
+/// What the daemon judges this session's calls by.
+async fn in_session(ctx: &Ctx, session: &str) -> Result<(Policy, PermissionMode, String), Failure> {
+    let client = ctx.connect().await?;
+    let session = client.get(session).await?.session.to_string();
+    let mut case = Case::default();
+    case::each_event(&client, &session, |event: &Event| case.learn(event)).await?;
+    let policy = case.policy(&Policy::new(home(ctx)).with(in_force(&client).await?))?;
+    let (mode, workdir) = (case.mode(), case.workdir().to_owned());
+    Ok((policy, mode, workdir))
+}
+
+/// The rules that the daemon has for every session: its own, the operator's, and those that people made for good.
+async fn in_force(client: &Client) -> Result<Vec<Rule>, Failure> {
+    let unknown = || Fault::version("bad_answer", "the daemon does not tell its rules");
+    let facts = client.diagnostics().await?;
+    let lines = facts
+        .get("rules")
+        .and_then(|rules| rules.as_array())
+        .ok_or_else(unknown)?;
+    lines
+        .iter()
+        .map(|line| {
+            let (source, rule) = line
+                .as_str()
+                .and_then(|line| line.split_once(": "))
+                .ok_or_else(unknown)?;
+            let source = match source {
+                "built-in" => Source::Builtin,
+                "operator" => Source::Operator,
+                _ => Source::Always,
+            };
+            read(rule, source)
+        })
+        .collect()
+}
+
+/// The rules of a configuration.
+fn configured(config: &PermissionConfig) -> Result<Vec<Rule>, Failure> {
+    let builtin = config.builtin.iter().map(|rule| (rule, Source::Builtin));
+    let operator = config.rules.iter().map(|rule| (rule, Source::Operator));
+    builtin
+        .chain(operator)
+        .map(|(rule, source)| read(&rule.text(), source))
+        .collect()
+}
+
+fn read(rule: &str, source: Source) -> Result<Rule, Failure> {
+    Rule::parse(rule, source)
+        .map_err(|error| Failure::invalid(error.to_string(), "`agentctl help rules` explains them"))
+}
+
+fn home(ctx: &Ctx) -> Option<&str> {
+    ctx.environment.get("HOME")
+}
+
+/// The tools that agents have, for their names and for what they do.
+fn tools() -> Registry {
+    Registry::builtin(&ToolsConfig::default())
+}
+
+/// The call that the arguments describe. A tool that is not agentd's own may do anything.
+fn call(args: &CheckArgs) -> (String, Subject, EffectClass) {
+    let asked = args.tool.as_deref().unwrap_or("Bash");
+    let registry = tools();
+    let spec = registry.get(asked);
+    let tool = spec.map_or(asked, |spec| spec.name).to_owned();
+    let effect = spec.map_or(EffectClass::Exec, |spec| spec.effect);
+    let subject = match (&args.command, &args.path, &args.url) {
+        (Some(command), ..) => Subject::Command {
+            command: command.clone(),
+        },
+        (None, Some(path), _) => Subject::Path {
+            write: effect != EffectClass::Read,
+            path: path.clone(),
+        },
+        (None, None, Some(url)) => Subject::Url(url.clone()),
+        (None, None, None) => Subject::Nothing,
+    };
+    (tool, subject, effect)
+}

@@ -1,0 +1,76 @@
+//! What of a session's log decides about its calls: mode, directory, its own rules, and what people granted.
+
+use crate::failure::Failure;
+use crate::verbs::logs::Pages;
+use crate::verbs::policy::read;
+use agentd_client::Client;
+use agentd_policy::{Policy, Source};
+use agentd_protocol::{ApprovalId, Decision, Event, EventBody, PermissionMode, Scope};
+use std::collections::BTreeMap;
+
+/// A session as the gate sees it at one moment.
+#[derive(Debug, Default)]
+pub(super) struct Case {
+    mode: Option<PermissionMode>,
+    workdir: String,
+    rules: Vec<String>,
+    grants: Vec<String>,
+    offered: BTreeMap<ApprovalId, String>,
+}
+
+impl Case {
+    /// Goes on by one event.
+    pub(super) fn learn(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::SessionCreated(created) => {
+                self.mode = Some(created.mode);
+                self.workdir.clone_from(&created.workdir);
+                self.rules.clone_from(&created.rules);
+            }
+            EventBody::SessionUpdated(updated) => self.mode = updated.mode.or(self.mode),
+            EventBody::ApprovalAsked(asked) => {
+                if let Some(grant) = &asked.grant {
+                    self.offered.insert(asked.approval, grant.clone());
+                }
+            }
+            EventBody::ApprovalDecided(decided) => {
+                let grant = self.offered.remove(&decided.approval);
+                let lasting = decided.decision == Decision::Allow && decided.scope != Scope::Once;
+                if let Some(grant) = grant.filter(|grant| lasting && !self.grants.contains(grant)) {
+                    self.grants.push(grant);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn mode(&self) -> PermissionMode {
+        self.mode.unwrap_or(PermissionMode::Default)
+    }
+
+    pub(super) fn workdir(&self) -> &str {
+        &self.workdir
+    }
+
+    /// These rules with the session's.
+    pub(super) fn policy(&self, base: &Policy) -> Result<Policy, Failure> {
+        let rules = self.rules.iter().map(|rule| read(rule, Source::Session));
+        let grants = self.grants.iter().map(|rule| read(rule, Source::Grant));
+        Ok(base.with(rules.chain(grants).collect::<Result<_, _>>()?))
+    }
+}
+
+/// Reads a session's log from its beginning. Lines of a newer version are passed over.
+pub(super) async fn each_event(
+    client: &Client,
+    session: &str,
+    mut each: impl FnMut(&Event),
+) -> Result<(), Failure> {
+    let mut pages = Pages::new(session, 0);
+    while let Some(lines) = pages.next(client).await? {
+        for event in lines.iter().filter_map(|line| serde_json::from_str(line).ok()) {
+            each(&event);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,212 @@
+//! `policy dry-run`: logged calls judged anew.
+
+use crate::cli::DryRunArgs;
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::Row;
+use crate::render::clean;
+use crate::verbs::policy::case::{Case, each_event};
+use crate::verbs::policy::explained::word;
+use crate::verbs::policy::{configured, home, in_force, tools};
+use agentd_policy::{Policy, Request, Source, Subject, judge};
+use agentd_protocol::{
+    Event, EventBody, Fault, ListParams, Seq, SessionId, Timestamp, ToolCallId, Verdict, VerdictKind,
+};
+use agentd_settings::{Sources, load};
+use agentd_tools::{PathOp, Prepared, Registry, Subject as About};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A call whose verdict would change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Change {
+    session: SessionId,
+    seq: Seq,
+    at: Timestamp,
+    tool_call: ToolCallId,
+    tool: String,
+    title: String,
+    before: VerdictKind,
+    before_rule: String,
+    after: VerdictKind,
+    after_rule: String,
+}
+
+impl Row for Change {
+    fn columns(wide: bool) -> Vec<&'static str> {
+        let mut columns = vec!["session", "seq", "before", "after", "call"];
+        if wide {
+            columns.extend(["rule before", "rule after"]);
+        }
+        columns
+    }
+
+    fn cells(&self, wide: bool, _: Timestamp) -> Vec<String> {
+        let mut cells = vec![
+            self.session.short(),
+            self.seq.to_string(),
+            word(self.before).to_owned(),
+            word(self.after).to_owned(),
+            clean(&self.title).into_owned(),
+        ];
+        if wide {
+            cells.extend([self.before_rule.clone(), self.after_rule.clone()]);
+        }
+        cells
+    }
+
+    fn name(&self) -> String {
+        self.tool_call.to_string()
+    }
+}
+
+pub(super) async fn dry_run(ctx: &mut Ctx, args: &DryRunArgs) -> Result<Exit, Failure> {
+    let sources = Sources {
+        file: Some(args.rules.clone()),
+        ..Sources::default()
+    };
+    let other = load(&sources).map_err(|error| Fault::invalid("bad_config", error.to_string()))?;
+    let client = ctx.connect().await?;
+    // What people made for good is no part of a configuration.
+    let mut rules = configured(&other.settings.permission)?;
+    let kept = in_force(&client).await?;
+    rules.extend(kept.into_iter().filter(|rule| rule.source() == Source::Always));
+    let base = Policy::new(home(ctx)).with(rules);
+    let sessions = match &args.session {
+        Some(session) => vec![client.get(session).await?.session],
+        None => {
+            let everything = ListParams {
+                all: true,
+                ..ListParams::default()
+            };
+            let rows = client.list(&everything).await?;
+            rows.into_iter().map(|row| row.session).collect()
+        }
+    };
+    let (mut judged, mut passed_over, mut changes) = (0, 0, Vec::new());
+    for session in sessions {
+        let mut replay = Replay::new(&base);
+        each_event(&client, &session.to_string(), |event| replay.take(event)).await?;
+        judged += replay.judged;
+        passed_over += replay.passed_over;
+        changes.append(&mut replay.changes);
+    }
+    ctx.out.list(&changes)?;
+    let mut told = format!("{judged} logged calls judged, {} would change", changes.len());
+    if passed_over > 0 {
+        told.push_str(&format!(
+            "; {passed_over} cannot be judged again (their tool or a rule of their session cannot be read, or judging failed then)"
+        ));
+    }
+    ctx.out.talk(&told);
+    Ok(Exit::OK)
+}
+
+/// One session's log, event by event.
+struct Replay<'a> {
+    base: &'a Policy,
+    tools: Registry,
+    case: Case,
+    /// Proposed, not judged yet.
+    proposed: BTreeMap<ToolCallId, Result<Prepared, String>>,
+    judged: u64,
+    passed_over: u64,
+    changes: Vec<Change>,
+}
+
+impl<'a> Replay<'a> {
+    fn new(base: &'a Policy) -> Self {
+        Self {
+            base,
+            tools: tools(),
+            case: Case::default(),
+            proposed: BTreeMap::new(),
+            judged: 0,
+            passed_over: 0,
+            changes: Vec::new(),
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        self.case.learn(event);
+        match &event.body {
+            EventBody::ToolProposed(call) => {
+                let prepared = self.tools.prepare(&call.name, &call.input);
+                let prepared = prepared.map(|prepared| prepared.within(Path::new(self.case.workdir())));
+                self.proposed
+                    .insert(call.tool_call, prepared.map_err(|outcome| outcome.llm_text));
+            }
+            EventBody::VerdictGiven(given) => {
+                // A call that was judged again after a restart has its verdict already.
+                let Some(prepared) = self.proposed.remove(&given.tool_call) else {
+                    return;
+                };
+                let failed = given.verdict.rule == "gate:error" || given.verdict.rule == "gate:timeout";
+                // What an undo is about stands in the session's memory, not in its log.
+                let failed = failed || matches!(&prepared, Ok(prepared) if prepared.name == "UndoPatch");
+                match (prepared, failed) {
+                    (Ok(prepared), false) => self.judge(event, given.tool_call, &prepared, &given.verdict),
+                    (Ok(_) | Err(_), _) => self.passed_over += 1,
+                }
+            }
+            EventBody::ToolFinished(finished) => {
+                self.proposed.remove(&finished.tool_call);
+            }
+            _ => {}
+        }
+    }
+
+    fn judge(&mut self, event: &Event, tool_call: ToolCallId, prepared: &Prepared, before: &Verdict) {
+        let Ok(policy) = self.case.policy(self.base) else {
+            self.passed_over += 1;
+            return;
+        };
+        let subject = subject(&prepared.subject);
+        let request = Request {
+            tool: prepared.name,
+            subject: &subject,
+            effect: prepared.effect,
+            mode: self.case.mode(),
+            workdir: self.case.workdir(),
+        };
+        let after = judge(&policy, &request).verdict;
+        self.judged += 1;
+        if after.kind != before.kind {
+            self.changes.push(Change {
+                session: event.session,
+                seq: event.seq,
+                at: event.at,
+                tool_call,
+                tool: prepared.name.to_owned(),
+                title: prepared.title.clone(),
+                before: before.kind,
+                before_rule: before.rule.clone(),
+                after: after.kind,
+                after_rule: after.rule,
+            });
+        }
+    }
+}
+
+fn subject(about: &About) -> Subject {
+    match about {
+        About::Path { op, path } => Subject::Path {
+            write: *op == PathOp::Write,
+            path: path.clone(),
+        },
+        About::Command { command } => Subject::Command {
+            command: command.clone(),
+        },
+        About::Url(url) => Subject::Url(url.clone()),
+        About::Paths(several) => Subject::Paths {
+            write: several.iter().any(|(op, _)| *op == PathOp::Write),
+            paths: several.iter().map(|(_, path)| path.clone()).collect(),
+        },
+        About::Nothing => Subject::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! An actor whose whole life is one piece of work.
+
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
+use std::pin::Pin;
+
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// All its work is done as it starts, where a kill interrupts it and a panic is told to its supervisor.
+struct Kid;
+
+/// Starts a kid, linked to `supervisor`, that does this work and ends. Killing it drops the work.
+///
+/// # Errors
+/// When the supervisor is going down.
+pub async fn spawn_kid<F>(work: F, supervisor: ActorCell) -> Result<ActorCell, SpawnErr>
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let (kid, _) = Actor::spawn_linked(None, Kid, Box::pin(work), supervisor).await?;
+    Ok(kid.get_cell())
+}
+
+impl Actor for Kid {
+    type Msg = ();
+    type State = Option<Work>;
+    type Arguments = Work;
+
+    async fn pre_start(&self, _: ActorRef<()>, work: Work) -> Result<Self::State, ActorProcessingErr> {
+        Ok(Some(work))
+    }
+
+    async fn post_start(
+        &self,
+        myself: ActorRef<()>,
+        work: &mut Self::State,
+    ) -> Result<(), ActorProcessingErr> {
+        if let Some(work) = work.take() {
+            work.await;
+        }
+        myself.stop(None);
+        Ok(())
+    }
+}

@@ -1,0 +1,118 @@
+//! Reading a chain, file by file.
+
+use crate::link::{Link, links_of};
+use std::io::{self, BufRead, Read as _};
+
+/// The longest line that is read.
+const MAX_LINE: u64 = 16 << 20;
+
+/// What is wrong with a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Broken {
+    /// It has no hashes.
+    #[error("it is not sealed: it was changed, or not written by agentd")]
+    Unsealed,
+    /// Its own hash is another.
+    #[error("its hash does not fit what it says: it was changed")]
+    Changed,
+    /// It names another line before it.
+    #[error("it does not follow the line before it: a line was removed, added or moved")]
+    Moved,
+    /// The file ends in its middle.
+    #[error("it is cut off")]
+    Cut,
+}
+
+/// Why reading stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum Stop {
+    /// The first broken line of this file, from 1.
+    #[error("line {0}: {1}")]
+    Broken(u64, Broken),
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// A chain as far as it was read. Files are given from the oldest to the newest.
+#[derive(Debug, Clone, Default)]
+pub struct Chain {
+    start: Option<Link>,
+    head: Option<Link>,
+    lines: u64,
+    wanted: Option<Link>,
+    found: bool,
+}
+
+impl Chain {
+    /// A chain that is to have this hash somewhere.
+    #[must_use]
+    pub fn with_head(wanted: Option<Link>) -> Self {
+        Self {
+            wanted,
+            ..Self::default()
+        }
+    }
+
+    /// Reads a file to its end.
+    ///
+    /// # Errors
+    /// The first broken line, or the file cannot be read.
+    pub fn read(&mut self, mut file: impl BufRead) -> Result<(), Stop> {
+        let mut number = 0;
+        loop {
+            let mut line = Vec::new();
+            (&mut file).take(MAX_LINE).read_until(b'\n', &mut line)?;
+            if line.is_empty() {
+                return Ok(());
+            }
+            number += 1;
+            let broken = |broken| Stop::Broken(number, broken);
+            if line.pop() != Some(b'\n') {
+                return Err(broken(Broken::Cut));
+            }
+            let line = str::from_utf8(&line).map_err(|_| broken(Broken::Unsealed))?;
+            self.follow(line).map_err(broken)?;
+        }
+    }
+
+    /// Takes the next line, without its end.
+    fn follow(&mut self, line: &str) -> Result<(), Broken> {
+        let (prev, own, right) = links_of(line).ok_or(Broken::Unsealed)?;
+        if !right {
+            return Err(Broken::Changed);
+        }
+        if self.head.is_some_and(|head| head != prev) {
+            return Err(Broken::Moved);
+        }
+        self.start.get_or_insert(prev);
+        self.found |= self.wanted == Some(own);
+        self.head = Some(own);
+        self.lines += 1;
+        Ok(())
+    }
+
+    /// How many lines were read.
+    #[must_use]
+    pub const fn lines(&self) -> u64 {
+        self.lines
+    }
+
+    /// The hash of the last line.
+    #[must_use]
+    pub const fn head(&self) -> Option<Link> {
+        self.head
+    }
+
+    /// Whether it begins with the first line of all; else older files are gone.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.start.is_none_or(|start| start == Link::START)
+    }
+
+    /// The hash that is wanted and was not met.
+    #[must_use]
+    pub fn missing(&self) -> Option<Link> {
+        self.wanted.filter(|_| !self.found)
+    }
+}

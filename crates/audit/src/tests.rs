@@ -1,0 +1,141 @@
+//! Whatever is done to a chain is found at its first line.
+
+use crate::{Broken, Chain, Link, Stop, links_of, seal};
+
+fn chain(count: usize) -> Vec<String> {
+    let mut prev = Link::START;
+    let mut line = |n: usize| {
+        let (line, own) = seal(&format!("{{\"n\":{n},\"why\":\"a \\\"}} b\"}}"), prev).unwrap();
+        prev = own;
+        line
+    };
+    (1..=count).map(&mut line).collect()
+}
+
+fn text(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// The first broken line, or how many lines are intact.
+fn verdict(text: &str) -> Result<u64, (u64, Broken)> {
+    let mut chain = Chain::default();
+    match chain.read(text.as_bytes()) {
+        Ok(()) => Ok(chain.lines()),
+        Err(Stop::Broken(line, broken)) => Err((line, broken)),
+        Err(Stop::Io(error)) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn a_line_keeps_what_it_says_and_names_the_line_before_it() {
+    let (line, own) = seal("{\"a\":1}", Link::START).unwrap();
+    let zeros = "0".repeat(64);
+    assert_eq!(
+        line,
+        format!("{{\"a\":1,\"prev\":\"{zeros}\",\"hash\":\"{own}\"}}")
+    );
+    assert_eq!(links_of(&line), Some((Link::START, own, true)));
+    assert_eq!(own.to_string().parse(), Ok(own));
+    let (empty, own) = seal("{}", own).unwrap();
+    assert_eq!(
+        links_of(&empty).map(|(_, own, right)| (own, right)),
+        Some((own, true))
+    );
+}
+
+#[test]
+fn what_is_not_one_object_on_one_line_is_not_sealed() {
+    for text in ["", "[]", "1", "{", "}", "{\"a\":\n1}"] {
+        assert_eq!(seal(text, Link::START), None, "{text:?}");
+    }
+}
+
+#[test]
+fn an_intact_chain_is_told_with_its_head() {
+    let lines = chain(3);
+    let mut read = Chain::default();
+    read.read(text(&lines).as_bytes()).unwrap();
+    let head = links_of(&lines[2]).map(|(_, own, _)| own);
+    assert_eq!((read.lines(), read.head(), read.is_whole()), (3, head, true));
+    assert_eq!(verdict(""), Ok(0));
+}
+
+#[test]
+fn an_edited_line_is_found() {
+    let mut lines = chain(5);
+    lines[2] = lines[2].replace("\"n\":3", "\"n\":9");
+    assert_eq!(verdict(&text(&lines)), Err((3, Broken::Changed)));
+}
+
+#[test]
+fn a_line_edited_and_sealed_anew_breaks_the_next() {
+    let mut lines = chain(5);
+    let (prev, ..) = links_of(&lines[2]).unwrap();
+    lines[2] = seal("{\"n\":9}", prev).unwrap().0;
+    assert_eq!(verdict(&text(&lines)), Err((4, Broken::Moved)));
+}
+
+#[test]
+fn removed_added_and_reordered_lines_are_found() {
+    let mut lines = chain(5);
+    lines.remove(1);
+    assert_eq!(verdict(&text(&lines)), Err((2, Broken::Moved)));
+    let mut lines = chain(5);
+    lines.swap(1, 2);
+    assert_eq!(verdict(&text(&lines)), Err((2, Broken::Moved)));
+    let mut lines = chain(5);
+    lines.insert(3, lines[2].clone());
+    assert_eq!(verdict(&text(&lines)), Err((4, Broken::Moved)));
+    let mut lines = chain(5);
+    lines.insert(3, "{\"n\":4}".to_owned());
+    assert_eq!(verdict(&text(&lines)), Err((4, Broken::Unsealed)));
+}
+
+#[test]
+fn a_line_that_is_cut_off_is_found_wherever_it_is_cut() {
+    let whole = text(&chain(2));
+    let second = whole.find('\n').unwrap() + 1;
+    for end in second + 1..whole.len() {
+        assert_eq!(verdict(&whole[..end]), Err((2, Broken::Cut)), "{end}");
+    }
+}
+
+#[test]
+fn every_changed_byte_is_found() {
+    let whole = text(&chain(2)).into_bytes();
+    for at in 0..whole.len() {
+        for flip in [1, 0x20, 0x80] {
+            let mut bytes = whole.clone();
+            bytes[at] ^= flip;
+            let mut read = Chain::default();
+            assert!(read.read(bytes.as_slice()).is_err(), "{at} {flip}");
+        }
+    }
+}
+
+#[test]
+fn lines_missing_at_the_end_are_found_by_a_head_that_was_kept() {
+    let lines = chain(5);
+    let (_, kept, _) = links_of(&lines[4]).unwrap();
+    let with = |lines: &[String]| {
+        let mut chain = Chain::with_head(Some(kept));
+        chain.read(text(lines).as_bytes()).unwrap();
+        chain.missing()
+    };
+    assert_eq!(with(&lines), None);
+    assert_eq!(with(&lines[..4]), Some(kept));
+}
+
+#[test]
+fn a_chain_goes_on_over_files_and_may_have_lost_its_oldest() {
+    let lines = chain(6);
+    let mut read = Chain::default();
+    for part in lines[2..].chunks(2) {
+        read.read(text(part).as_bytes()).unwrap();
+    }
+    assert_eq!((read.lines(), read.is_whole()), (4, false));
+    let mut read = Chain::default();
+    read.read(text(&lines[..2]).as_bytes()).unwrap();
+    let gap = read.read(text(&lines[4..]).as_bytes());
+    assert!(matches!(gap, Err(Stop::Broken(1, Broken::Moved))), "{gap:?}");
+}

@@ -1,0 +1,204 @@
+//! Hooks as real commands. The program starts itself as the process warden, so it has its own `main`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some(agentd_sandbox::WARDEN_ARG) => agentd_sandbox::warden_main(),
+        filter => cases::run(filter.unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod cases {
+    use agentd_hooks::{Ended, HookCall, Launch as _, WardenLaunch};
+    use agentd_protocol::{HookEvent, SandboxLevel, SessionId, ToolCallId};
+    use agentd_sandbox::{Environment, Finding, ProbeSpec, Sandboxing, probe, readable};
+    use agentd_settings::HookConfig;
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::pin::Pin;
+    use std::process::ExitCode;
+    use std::time::Duration;
+
+    type Case = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()>>>);
+
+    macro_rules! cases {
+        ($($name:ident),* $(,)?) => { [$((stringify!($name), || Box::pin($name()))),*] };
+    }
+
+    pub(super) fn run(filter: &str) -> ExitCode {
+        let all: &[Case] = &cases![
+            a_hook_reads_what_happened_and_its_outputs_are_apart,
+            a_hook_that_reads_nothing_and_a_large_input_get_along,
+            i5_a_hook_out_of_time_is_ended_with_all_that_it_started,
+            an_endless_answer_is_a_failure,
+            a_program_that_is_not_there_is_a_failure,
+            i7_without_the_walls_that_are_asked_for_no_hook_runs,
+            behind_walls_a_hook_reads_its_program_and_not_what_is_beside_it,
+        ];
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        for (name, case) in all
+            .iter()
+            .filter(|(name, _)| name.contains(filter) || filter.starts_with('-'))
+        {
+            println!("case {name}");
+            runtime
+                .block_on(async { tokio::time::timeout(Duration::from_secs(60), case()).await })
+                .unwrap();
+        }
+        ExitCode::SUCCESS
+    }
+
+    fn shell(script: &str, timeout: Duration) -> HookConfig {
+        HookConfig {
+            name: "h".to_owned(),
+            event: HookEvent::PreToolUse,
+            tools: Vec::new(),
+            command: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
+            timeout,
+            on_failure: None,
+            on_timeout: None,
+        }
+    }
+
+    fn environment() -> Environment {
+        Environment::allowed([("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())], &[])
+    }
+
+    async fn ended(hook: &HookConfig, sandboxing: Sandboxing, input: Vec<u8>) -> (Ended, tempfile::TempDir) {
+        let dir = tempfile::tempdir().unwrap();
+        let launch = WardenLaunch::new(
+            std::env::current_exe().unwrap(),
+            environment(),
+            sandboxing,
+            dir.path().join("spill"),
+        );
+        let call = HookCall {
+            session: SessionId::NIL,
+            tool_call: ToolCallId::NIL,
+            tool: "Bash".to_owned(),
+            input: serde_json::json!({}),
+            workdir: dir.path().to_owned(),
+        };
+        (launch.launch(hook, &call, input).await, dir)
+    }
+
+    const LONG: Duration = Duration::from_secs(50);
+
+    async fn a_hook_reads_what_happened_and_its_outputs_are_apart() {
+        let hook = shell("read line; echo \"$line\"; echo no >&2; exit 2", LONG);
+        let (ended, _dir) = ended(&hook, Sandboxing::None, b"{\"a\":1}\n".to_vec()).await;
+        let expected = Ended::Exited {
+            code: Some(2),
+            stdout: "{\"a\":1}\n".to_owned(),
+            stderr: "no\n".to_owned(),
+        };
+        assert_eq!(ended, expected);
+    }
+
+    async fn a_hook_that_reads_nothing_and_a_large_input_get_along() {
+        let hook = shell("echo fine", LONG);
+        let (ended, _dir) = ended(&hook, Sandboxing::None, vec![b'x'; 4 << 20]).await;
+        let expected = Ended::Exited {
+            code: Some(0),
+            stdout: "fine\n".to_owned(),
+            stderr: String::new(),
+        };
+        assert_eq!(ended, expected);
+    }
+
+    async fn i5_a_hook_out_of_time_is_ended_with_all_that_it_started() {
+        let script = "setsid sleep 1000 & echo $! > left; trap '' TERM; sleep 1000";
+        let hook = shell(script, Duration::from_millis(500));
+        let (ended, dir) = ended(&hook, Sandboxing::None, Vec::new()).await;
+        assert_eq!(ended, Ended::TimedOut);
+        let left = std::fs::read_to_string(dir.path().join("left")).unwrap();
+        let left = format!("/proc/{}", left.trim());
+        assert!(!std::path::Path::new(&left).exists(), "{left} is there");
+    }
+
+    async fn an_endless_answer_is_a_failure() {
+        let (ended, _dir) = ended(&shell("exec yes", LONG), Sandboxing::None, Vec::new()).await;
+        assert_eq!(ended, Ended::Failed("its answer is too long".to_owned()));
+    }
+
+    async fn a_program_that_is_not_there_is_a_failure() {
+        let mut hook = shell("", LONG);
+        hook.command = vec!["/nowhere/check".to_owned()];
+        let (ended, _dir) = ended(&hook, Sandboxing::None, Vec::new()).await;
+        assert!(matches!(ended, Ended::Failed(_)), "{ended:?}");
+    }
+
+    async fn i7_without_the_walls_that_are_asked_for_no_hook_runs() {
+        let refusal = agentd_sandbox::Refusal {
+            message: "no walls".to_owned(),
+            fix: "build some".to_owned(),
+        };
+        let (ended, dir) = ended(
+            &shell("echo > ran", LONG),
+            Sandboxing::Missing(refusal),
+            Vec::new(),
+        )
+        .await;
+        assert!(matches!(ended, Ended::Failed(_)), "{ended:?}");
+        assert!(!dir.path().join("ran").exists());
+    }
+
+    async fn behind_walls_a_hook_reads_its_program_and_not_what_is_beside_it() {
+        // Not below /tmp, which is another directory behind the walls.
+        let beside = std::env::current_exe().unwrap();
+        let programs = tempfile::tempdir_in(beside.parent().unwrap()).unwrap();
+        let secret = programs.path().join("secret");
+        std::fs::write(&secret, "hidden").unwrap();
+        let program = programs.path().join("check");
+        let script = format!(
+            "#!/bin/sh\ncat {} 2>/dev/null && exit 3\necho > here\n",
+            secret.display()
+        );
+        std::fs::write(&program, script).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let mut hook = shell("", LONG);
+        hook.command = vec![program.to_str().unwrap().to_owned()];
+        let environment = environment();
+        let data = tempfile::tempdir().unwrap();
+        let spec = ProbeSpec {
+            exe: "/proc/self/exe".into(),
+            environment: environment.clone(),
+            read: Vec::new(),
+            data_dir: data.path().to_owned(),
+        };
+        let found = probe(&spec).await.unwrap();
+        let exits = |code| Ended::Exited {
+            code: Some(code),
+            stdout: if code == 0 {
+                String::new()
+            } else {
+                "hidden".to_owned()
+            },
+            stderr: String::new(),
+        };
+        let (open, _dir) = ended(&hook, Sandboxing::None, Vec::new()).await;
+        assert_eq!(open, exits(3), "without walls the secret can be read");
+        for (level, finding) in [
+            (SandboxLevel::Confined, found.confined),
+            (SandboxLevel::Isolated, found.isolated),
+        ] {
+            if let Finding::Missing(why) = finding {
+                println!("left out at {level:?}: {}", why.message);
+                continue;
+            }
+            let walls = Sandboxing::Walls {
+                level,
+                temp: data.path().join("tmp"),
+                read: readable(&environment, &[]),
+            };
+            let (behind, dir) = ended(&hook, walls, Vec::new()).await;
+            assert_eq!(behind, exits(0), "{level:?}");
+            assert!(dir.path().join("here").exists(), "{level:?}");
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! What a call came to, for the model.
+
+use crate::cleaning::words;
+use crate::error::McpError;
+use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
+use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
+use serde_json::json;
+use std::time::Duration;
+
+/// Images and sounds of one result.
+const MAX_MEDIA: usize = 16;
+/// Bytes of one of them, encoded.
+const MAX_MEDIA_BYTES: usize = 6 << 20;
+
+/// What a call came to.
+#[derive(Debug)]
+pub struct Answer {
+    /// The result.
+    pub outcome: ToolOutcome,
+    /// Its whole text, when the result is not all of it.
+    pub whole: Option<Vec<u8>>,
+    /// Images and sounds; the text says where each belongs.
+    pub media: Vec<Media>,
+}
+
+/// An image or a sound.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Media {
+    /// What it is, as the server says.
+    pub media_type: String,
+    /// Its bytes in base64, not decoded.
+    pub base64: String,
+}
+
+impl Answer {
+    /// The server's result.
+    pub(crate) fn of(server: &str, result: CallToolResult, max_bytes: usize) -> Self {
+        let failed = result.is_error == Some(true);
+        let mut reading = Reading::default();
+        for block in result.content {
+            reading.take(block);
+        }
+        if reading.text.is_empty()
+            && let Some(value) = result.structured_content
+        {
+            reading.line(&value.to_string());
+        }
+        if reading.text.is_empty() {
+            let said = if failed {
+                "It failed and said nothing."
+            } else {
+                "It is done and said nothing."
+            };
+            reading.line(said);
+        }
+        let status = if failed { ToolStatus::Error } else { ToolStatus::Ok };
+        let mut details = json!({ "server": server });
+        if failed && let Some(map) = details.as_object_mut() {
+            map.insert("code".to_owned(), "E_TOOL".into());
+        }
+        let (text, truncated) = shortened(&reading.text, max_bytes);
+        let whole = truncated.is_some().then(|| reading.text.into_bytes());
+        Self {
+            outcome: ToolOutcome {
+                details: Some(details),
+                truncated,
+                ..ToolOutcome::text(status, text)
+            },
+            whole,
+            media: reading.media,
+        }
+    }
+
+    /// A call that got no result, in words that say what to do instead.
+    pub(crate) fn failed(error: &McpError) -> Self {
+        let (code, status, unknown, advice) = match error {
+            McpError::Slow { what: "a call", .. } => (
+                "E_TIMEOUT",
+                ToolStatus::Timeout,
+                true,
+                "It was told to stop. Whether it did anything is unknown: look before you call it again, and ask for less.",
+            ),
+            McpError::Slow { .. } => (
+                "E_TIMEOUT",
+                ToolStatus::Timeout,
+                false,
+                "The tool was not called.",
+            ),
+            McpError::Gone { .. } => (
+                "E_TOOL",
+                ToolStatus::Error,
+                true,
+                "Whether the call did anything is unknown: look before you call it again. The server is started again at the next call.",
+            ),
+            McpError::Refused { .. } => (
+                "E_TOOL",
+                ToolStatus::Error,
+                false,
+                "Look at the arguments and the tool's description.",
+            ),
+            McpError::Resting { .. } => (
+                "E_TOOL",
+                ToolStatus::Error,
+                false,
+                "The tool was not called. Go on without it, or try later.",
+            ),
+            McpError::Full { .. } => ("E_TOOL", ToolStatus::Error, false, "Try again later."),
+            _ => (
+                "E_TOOL",
+                ToolStatus::Error,
+                false,
+                "The tool was not called. Go on without it and tell the user.",
+            ),
+        };
+        Self::refused(code, status, format!("{error}. {advice}")).unknown(unknown)
+    }
+
+    /// A call of a tool that is not there.
+    pub(crate) fn no_such_tool(name: &str, server: &str, tools: &[&str]) -> Self {
+        let name = words(name);
+        let text = if tools.is_empty() {
+            format!("`{name}` is not offered: the tool server {server} has no tools at present.")
+        } else {
+            let shown = tools.get(..tools.len().min(40)).unwrap_or_default();
+            format!(
+                "`{name}` is not offered (any more). The tools of {server} are: {}.",
+                shown.join(", ")
+            )
+        };
+        Self::refused("E_UNKNOWN_TOOL", ToolStatus::Error, text)
+    }
+
+    /// A name that belongs to no server.
+    pub(crate) fn no_such_server(name: &str, servers: &[&str]) -> Self {
+        let text = format!(
+            "`{}` belongs to no tool server. The servers are: {}.",
+            words(name),
+            servers.join(", ")
+        );
+        Self::refused("E_UNKNOWN_TOOL", ToolStatus::Error, text)
+    }
+
+    pub(crate) fn within(mut self, time: Duration) -> Self {
+        self.outcome.duration_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self
+    }
+
+    fn refused(code: &str, status: ToolStatus, text: String) -> Self {
+        Self {
+            outcome: ToolOutcome {
+                details: Some(json!({ "code": code })),
+                ..ToolOutcome::text(status, text)
+            },
+            whole: None,
+            media: Vec::new(),
+        }
+    }
+
+    const fn unknown(mut self, unknown: bool) -> Self {
+        self.outcome.outcome_unknown = unknown;
+        self
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    text: String,
+    media: Vec<Media>,
+}
+
+impl Reading {
+    fn line(&mut self, line: &str) {
+        if !self.text.is_empty() && !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        self.text.push_str(line);
+    }
+
+    fn take(&mut self, block: ContentBlock) {
+        match block {
+            ContentBlock::Text(text) => self.line(&text.text),
+            ContentBlock::Image(image) => self.medium("image", &image.mime_type, image.data),
+            ContentBlock::Audio(audio) => self.medium("audio", &audio.mime_type, audio.data),
+            ContentBlock::ResourceLink(link) => {
+                let line = format!("[resource {} ({})]", words(&link.uri), words(&link.name));
+                self.line(&line);
+            }
+            ContentBlock::Resource(embedded) => match embedded.resource {
+                ResourceContents::TextResourceContents { uri, text, .. } => {
+                    self.line(&format!("[resource {}]", words(&uri)));
+                    self.line(&text);
+                }
+                ResourceContents::BlobResourceContents {
+                    uri, mime_type, blob, ..
+                } => {
+                    self.line(&format!("[resource {}]", words(&uri)));
+                    self.medium(
+                        "resource",
+                        mime_type.as_deref().unwrap_or("application/octet-stream"),
+                        blob,
+                    );
+                }
+                _ => self.line("[a resource of a kind that is not known here]"),
+            },
+            _ => self.line("[content of a kind that is not known here]"),
+        }
+    }
+
+    fn medium(&mut self, kind: &str, media_type: &str, base64: String) {
+        let media_type = words(media_type);
+        let bytes = base64.len() / 4 * 3;
+        let kept = self.media.len() < MAX_MEDIA && base64.len() <= MAX_MEDIA_BYTES;
+        let fate = if kept {
+            "not shown as text"
+        } else {
+            "left out: too much"
+        };
+        self.line(&format!("[{kind} {media_type}, about {bytes} bytes, {fate}]"));
+        if kept {
+            self.media.push(Media { media_type, base64 });
+        }
+    }
+}
+
+/// The beginning and the end of a text that is too long.
+fn shortened(text: &str, max_bytes: usize) -> (String, Option<Truncated>) {
+    if text.len() <= max_bytes {
+        return (text.to_owned(), None);
+    }
+    let half = max_bytes / 2;
+    let head = text.get(..text.floor_char_boundary(half)).unwrap_or_default();
+    let tail = text
+        .get(text.ceil_char_boundary(text.len().saturating_sub(half))..)
+        .unwrap_or_default();
+    let missing = text.len().saturating_sub(head.len() + tail.len());
+    let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let truncated = Truncated {
+        bytes: count(text.len()),
+        lines: count(text.lines().count()),
+        spill: None,
+    };
+    (
+        format!("{head}\n[... {missing} bytes left out ...]\n{tail}"),
+        Some(truncated),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(value: serde_json::Value) -> CallToolResult {
+        serde_json::from_value(value).unwrap()
+    }
+
+    #[test]
+    fn every_kind_of_content_leaves_its_trace() {
+        let answer = Answer::of(
+            "s",
+            result(json!({ "content": [
+                { "type": "text", "text": "one" },
+                { "type": "image", "data": "AAAA", "mimeType": "image/png" },
+                { "type": "resource_link", "uri": "file:///x", "name": "x" },
+                { "type": "resource", "resource": { "uri": "file:///y", "text": "why" } },
+                { "type": "resource", "resource": { "uri": "file:///z", "blob": "AAAA" } },
+            ] })),
+            1000,
+        );
+        assert_eq!(
+            answer.outcome,
+            ToolOutcome {
+                details: Some(json!({ "server": "s" })),
+                ..ToolOutcome::text(
+                    ToolStatus::Ok,
+                    "one\n[image image/png, about 3 bytes, not shown as text]\n[resource file:///x (x)]\n\
+                     [resource file:///y]\nwhy\n[resource file:///z]\n\
+                     [resource application/octet-stream, about 3 bytes, not shown as text]"
+                )
+            }
+        );
+        assert_eq!(answer.media.len(), 2);
+    }
+
+    #[test]
+    fn a_failure_and_an_empty_result_say_so() {
+        let failed = Answer::of("s", result(json!({ "content": [], "isError": true })), 100);
+        assert_eq!(
+            (failed.outcome.status, failed.outcome.details),
+            (
+                ToolStatus::Error,
+                Some(json!({ "server": "s", "code": "E_TOOL" }))
+            )
+        );
+        let structured = Answer::of("s", result(json!({ "structuredContent": { "a": 1 } })), 100);
+        assert_eq!(structured.outcome.llm_text, "{\"a\":1}");
+    }
+
+    #[test]
+    fn a_long_text_is_cut_in_the_middle_and_kept_whole_beside() {
+        let text = format!("{}{}", "a".repeat(50), "\u{20ac}".repeat(50));
+        let answer = Answer::of(
+            "s",
+            result(json!({ "content": [{ "type": "text", "text": text }] })),
+            20,
+        );
+        assert_eq!(
+            answer.outcome.llm_text,
+            format!(
+                "{}\n[... 181 bytes left out ...]\n{}",
+                "a".repeat(10),
+                "\u{20ac}".repeat(3)
+            )
+        );
+        assert_eq!(
+            answer.outcome.truncated.map(|cut| (cut.bytes, cut.lines)),
+            Some((200, 1))
+        );
+        assert_eq!(answer.whole, Some(text.into_bytes()));
+    }
+}

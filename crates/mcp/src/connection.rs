@@ -1,0 +1,328 @@
+//! One running server.
+
+use crate::call::{Call, OnProgress};
+use crate::cleaning::words;
+use crate::error::McpError;
+use crate::hearing::Hearing;
+use crate::launch::Process;
+use crate::offer::{MAX_TOOLS, Offers};
+use crate::reach::{LAST_WORDS, Reached, Ways, reach, with_causes};
+use crate::spec::ServerSpec;
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, CallToolResult, CancelledNotificationParam, ClientRequest,
+    PaginatedRequestParams, PingRequest, ProgressToken, RequestId, ServerResult,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RunningService, ServiceError};
+use std::path::Path;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+/// How long a server has to end by itself when its input is closed.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long the end of its processes is waited for.
+const END_WITHIN: Duration = Duration::from_secs(5);
+/// How long a word that needs no answer may take to be sent.
+const SAY_WITHIN: Duration = Duration::from_secs(2);
+/// How long a server that let a call run out of time has to prove that it is alive.
+const PROOF_WITHIN: Duration = Duration::from_secs(5);
+/// Pages of a list of tools that are read.
+const MAX_PAGES: usize = 64;
+
+/// Why a connection ended; nothing while it lives.
+type Ended = Arc<watch::Sender<Option<String>>>;
+
+/// A connection to one running server. Dropping it ends the server.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    spec: Arc<ServerSpec>,
+    peer: Peer<RoleClient>,
+    hearing: Hearing,
+    offers: Mutex<(u64, Arc<Offers>)>,
+    ended: Ended,
+    stop: watch::Sender<bool>,
+    keeper: tokio::sync::Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Connection {
+    /// Starts a server, greets it and learns its tools, all within its deadline.
+    pub(crate) async fn open(
+        spec: &Arc<ServerSpec>,
+        workdir: &Path,
+        ways: &Ways,
+        hearing: Hearing,
+    ) -> Result<Arc<Self>, McpError> {
+        let opening = async {
+            let reached = reach(spec, workdir, ways, hearing.clone()).await?;
+            let connection = Self::keep(spec, reached, hearing);
+            connection.offers().await?;
+            Ok(Arc::new(connection))
+        };
+        let within = spec.limits.start;
+        timeout(within, opening).await.unwrap_or_else(|_| {
+            Err(McpError::Slow {
+                server: spec.name.clone(),
+                what: "its start",
+                within,
+            })
+        })
+    }
+
+    fn keep(spec: &Arc<ServerSpec>, reached: Reached, hearing: Hearing) -> Self {
+        let peer = reached.service.peer().clone();
+        let ended = Ended::default();
+        let (stop, stopped) = watch::channel(false);
+        let keeper = tokio::spawn(keep(reached, stopped, Arc::clone(&ended)));
+        Self {
+            spec: Arc::clone(spec),
+            peer,
+            hearing,
+            // No list was read yet.
+            offers: Mutex::new((u64::MAX, Arc::default())),
+            ended,
+            stop,
+            keeper: tokio::sync::Mutex::new(Some(keeper)),
+        }
+    }
+
+    /// Why it ended; nothing while it lives.
+    pub(crate) fn ended(&self) -> Option<String> {
+        self.ended.borrow().clone()
+    }
+
+    /// What it offers; asked again when it said that this changed.
+    pub(crate) async fn offers(&self) -> Result<Arc<Offers>, McpError> {
+        let version = *self.hearing.changes.borrow();
+        {
+            let known = self.offers.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.0 == version {
+                return Ok(Arc::clone(&known.1));
+            }
+        }
+        let within = self.spec.limits.start;
+        let offers = match timeout(within, self.list()).await {
+            Ok(offers) => Arc::new(offers?),
+            Err(_) => return Err(self.slow("which tools it has", within)),
+        };
+        *self.offers.lock().unwrap_or_else(PoisonError::into_inner) = (version, Arc::clone(&offers));
+        Ok(offers)
+    }
+
+    async fn list(&self) -> Result<Offers, McpError> {
+        let greeting = self.peer.peer_info();
+        if greeting.is_none_or(|greeting| greeting.capabilities.tools.is_none()) {
+            return Ok(Offers::default());
+        }
+        let (mut tools, mut cursor) = (Vec::new(), None);
+        for _ in 0..MAX_PAGES {
+            let page = PaginatedRequestParams::default().with_cursor(cursor.take());
+            let page = match self.peer.list_tools(Some(page)).await {
+                Ok(page) => page,
+                Err(error) => return Err(self.told(error).await),
+            };
+            let room = (MAX_TOOLS * 2).saturating_sub(tools.len());
+            tools.extend(page.tools.into_iter().take(room));
+            cursor = page.next_cursor;
+            if cursor.is_none() || tools.len() >= MAX_TOOLS * 2 {
+                break;
+            }
+        }
+        Ok(Offers::of(&self.spec, tools))
+    }
+
+    /// Calls a tool by the server's name for it. Dropping the future tells the server that nobody waits any more.
+    pub(crate) async fn call(self: &Arc<Self>, tool: &str, call: Call) -> Result<CallToolResult, McpError> {
+        let limit = self.spec.limits.call;
+        let within = call.time.map_or(limit, |time| time.min(limit));
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(call.arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let mut ended = self.ended.subscribe();
+        let asking = self.ask(request, call.on_progress);
+        let (mut pending, answer) = match timeout(within, asking).await {
+            Ok(Ok(asked)) => asked,
+            Ok(Err(error)) => return Err(self.told(error).await),
+            Err(_) => return Err(self.slow("a call", within)),
+        };
+        let answer = tokio::select! {
+            biased;
+            answer = answer => answer.unwrap_or(Err(ServiceError::TransportClosed)),
+            () = told_of(&mut ended, Option::is_some) => Err(ServiceError::TransportClosed),
+            () = sleep(within) => {
+                pending.suspicious = true;
+                return Err(self.slow("a call", within));
+            }
+        };
+        pending.open = false;
+        match answer {
+            Ok(ServerResult::CallToolResult(result)) => Ok(result),
+            Ok(_) => Err(self.refused(0, "it answered something that is no result of a tool")),
+            Err(error) => Err(self.told(error).await),
+        }
+    }
+
+    async fn ask(
+        self: &Arc<Self>,
+        request: ClientRequest,
+        on_progress: OnProgress,
+    ) -> Result<(Pending, Answering), ServiceError> {
+        // Held over the sending, so that no progress is heard before it has somewhere to go.
+        let mut routes = self.hearing.routes.lock().await;
+        let options = PeerRequestOptions::no_options();
+        let handle = self.peer.send_cancellable_request(request, options).await?;
+        routes.insert(handle.progress_token.clone(), on_progress);
+        let pending = Pending {
+            connection: Arc::clone(self),
+            id: handle.id,
+            token: handle.progress_token,
+            open: true,
+            suspicious: false,
+        };
+        Ok((pending, handle.rx))
+    }
+
+    fn slow(&self, what: &'static str, within: Duration) -> McpError {
+        McpError::Slow {
+            server: self.spec.name.clone(),
+            what,
+            within,
+        }
+    }
+
+    fn refused(&self, code: i32, message: &str) -> McpError {
+        McpError::Refused {
+            server: self.spec.name.clone(),
+            code,
+            message: words(message),
+        }
+    }
+
+    /// The SDK's error as ours. One of the transport ends the connection.
+    async fn told(&self, error: ServiceError) -> McpError {
+        let why = match error {
+            ServiceError::McpError(error) => return self.refused(error.code.0, &error.message),
+            ServiceError::TransportClosed => {
+                let mut ended = self.ended.subscribe();
+                let _ = timeout(LAST_WORDS * 2, told_of(&mut ended, Option::is_some)).await;
+                self.ended()
+                    .unwrap_or_else(|| "it closed the connection".to_owned())
+            }
+            ServiceError::TransportSend(error) => words(&with_causes(&error)),
+            other => return self.refused(0, &other.to_string()),
+        };
+        self.condemn(&why);
+        McpError::Gone {
+            server: self.spec.name.clone(),
+            why,
+        }
+    }
+
+    /// Ends it, because of `why`.
+    pub(crate) fn condemn(&self, why: &str) {
+        first_word(&self.ended, why);
+        self.stop.send_replace(true);
+    }
+
+    /// Ends it and waits until its processes are gone.
+    pub(crate) async fn close(&self) {
+        self.condemn("it was ended");
+        if let Some(keeper) = self.keeper.lock().await.take() {
+            // Its own waits have deadlines.
+            let _ = keeper.await;
+        }
+    }
+
+    async fn prove_alive(&self) {
+        let ping = ClientRequest::PingRequest(PingRequest::default());
+        if timeout(PROOF_WITHIN, self.peer.send_request(ping)).await.is_err() {
+            self.condemn("it hangs: a call ran out of time, and after that it did not answer");
+        }
+    }
+}
+
+type Answering = tokio::sync::oneshot::Receiver<Result<ServerResult, ServiceError>>;
+
+/// A request that was sent. Dropped while it is open, it is cancelled.
+struct Pending {
+    connection: Arc<Connection>,
+    id: RequestId,
+    token: ProgressToken,
+    open: bool,
+    suspicious: bool,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            return;
+        };
+        let connection = Arc::clone(&self.connection);
+        let (id, token) = (self.id.clone(), self.token.clone());
+        let (open, suspicious) = (self.open, self.suspicious);
+        runtime.spawn(async move {
+            connection.hearing.routes.lock().await.remove(&token);
+            if open && connection.ended().is_none() {
+                let cancel =
+                    CancelledNotificationParam::new(Some(id), Some("nobody waits for it".to_owned()));
+                let _ = timeout(SAY_WITHIN, connection.peer.notify_cancelled(cancel)).await;
+            }
+            if suspicious {
+                connection.prove_alive().await;
+            }
+        });
+    }
+}
+
+/// Waits until a value is so, or will never be.
+async fn told_of<T>(receiver: &mut watch::Receiver<T>, so: impl FnMut(&T) -> bool) {
+    let _ = receiver.wait_for(so).await;
+}
+
+fn first_word(ended: &Ended, why: &str) {
+    ended.send_if_modified(|word| {
+        let first = word.is_none();
+        word.get_or_insert_with(|| why.to_owned());
+        first
+    });
+}
+
+/// Holds a server until it ends or is to end, and sees to it that nothing is left of it.
+async fn keep(reached: Reached, mut stopped: watch::Receiver<bool>, ended: Ended) {
+    let Reached { service, mut process } = reached;
+    let token = service.cancellation_token();
+    let mut serving = pin!(running(service));
+    let mut closed = false;
+    let why = tokio::select! {
+        why = exit_of(&mut process) => why,
+        () = &mut serving => {
+            closed = true;
+            let words = timeout(LAST_WORDS, exit_of(&mut process)).await;
+            words.unwrap_or_else(|_| "it closed the connection".to_owned())
+        }
+        () = told_of(&mut stopped, |stop| *stop) => "it was ended".to_owned(),
+    };
+    first_word(&ended, &why);
+    token.cancel();
+    if !closed {
+        // This closes its input, which is the polite way to end it.
+        let _ = timeout(GRACE, &mut serving).await;
+    }
+    if let Some(mut process) = process {
+        let _ = timeout(GRACE, process.ended()).await;
+        process.end(END_WITHIN).await;
+    }
+}
+
+async fn running(service: RunningService<RoleClient, Hearing>) {
+    let _ = service.waiting().await;
+}
+
+async fn exit_of(process: &mut Option<Box<dyn Process>>) -> String {
+    match process {
+        Some(process) => process.ended().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,62 @@
+//! What a server may say unasked. Of requests it gets what the SDK answers for a client without abilities: no sampling,
+//! no roots, questions to the user are declined.
+
+use crate::call::{Heard, OnProgress};
+use crate::cleaning::words;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, Implementation, ProgressNotificationParam, ProgressToken,
+    ProtocolVersion,
+};
+use rmcp::service::NotificationContext;
+use rmcp::{ClientHandler, RoleClient};
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::sync::{Mutex, watch};
+
+/// Who hears of the progress of which call.
+pub(crate) type Routes = HashMap<ProgressToken, OnProgress>;
+
+/// The ears of one connection; clones are the same.
+#[derive(Debug, Clone)]
+pub(crate) struct Hearing {
+    pub(crate) routes: Arc<Mutex<Routes>>,
+    /// How often the server said that its tools are others now.
+    pub(crate) changes: Arc<watch::Sender<u64>>,
+    /// The same, of all servers.
+    all_changes: Arc<watch::Sender<u64>>,
+}
+
+impl Hearing {
+    pub(crate) fn new(all_changes: Arc<watch::Sender<u64>>) -> Self {
+        Self {
+            routes: Arc::default(),
+            changes: Arc::new(watch::Sender::new(0)),
+            all_changes,
+        }
+    }
+}
+
+impl ClientHandler for Hearing {
+    fn get_info(&self) -> ClientConfig {
+        let us = Implementation::new("agentd", env!("CARGO_PKG_VERSION"));
+        // The newest version that begins with a greeting; an older server answers with its own.
+        ClientConfig::new(ClientCapabilities::default(), us)
+            .with_protocol_version(ProtocolVersion::V_2025_11_25)
+    }
+
+    async fn on_progress(&self, said: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let route = self.routes.lock().await.get(&said.progress_token).cloned();
+        if let Some(route) = route {
+            route.report(Heard {
+                progress: said.progress,
+                total: said.total,
+                message: words(said.message.as_deref().unwrap_or_default()),
+            });
+        }
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changes.send_modify(|count| *count += 1);
+        self.all_changes.send_modify(|count| *count += 1);
+    }
+}

@@ -1,0 +1,100 @@
+//! The tools of a server, as models are told of them.
+
+use crate::cleaning;
+use crate::name::tool_name;
+use crate::spec::ServerSpec;
+use agentd_protocol::EffectClass;
+use rmcp::model::Tool;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// Tools that one server may offer.
+pub(crate) const MAX_TOOLS: usize = 128;
+
+/// A tool of a server.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Offer {
+    /// The name for models.
+    pub name: String,
+    /// The server.
+    pub server: String,
+    /// The server's own name for it.
+    pub tool: String,
+    /// A few words for people.
+    pub title: String,
+    /// What the model reads.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub schema: Value,
+    /// What it does to the world, as the operator says.
+    pub effect: EffectClass,
+}
+
+/// A tool that is not offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The server's name for it, cleaned.
+    pub tool: String,
+    /// Why.
+    pub why: &'static str,
+}
+
+/// All that a server offers.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Offers {
+    /// The tools, in the server's order.
+    pub tools: Vec<Offer>,
+    /// What was left out.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Offers {
+    /// What of a server's tools can be offered.
+    pub(crate) fn of(spec: &ServerSpec, said: Vec<Tool>) -> Self {
+        let mut offers = Self::default();
+        let mut names = BTreeSet::new();
+        for tool in said {
+            let remote = tool.name.clone().into_owned();
+            let made = if offers.tools.len() >= MAX_TOOLS {
+                Err("the server offers too many")
+            } else {
+                offer(spec, tool)
+            };
+            match made {
+                Ok(offer) if names.insert(offer.name.clone()) => offers.tools.push(offer),
+                Ok(_) => offers.leave_out(&remote, "another one has its name"),
+                Err(why) => offers.leave_out(&remote, why),
+            }
+        }
+        offers
+    }
+
+    pub(crate) fn leave_out(&mut self, tool: &str, why: &'static str) {
+        if self.left_out.len() < MAX_TOOLS {
+            self.left_out.push(LeftOut {
+                tool: agentd_text::one_line(tool, 64),
+                why,
+            });
+        }
+    }
+}
+
+fn offer(spec: &ServerSpec, tool: Tool) -> Result<Offer, &'static str> {
+    let remote = tool.name.into_owned();
+    if remote.is_empty() || remote.len() > 256 {
+        return Err("its name is empty or too long");
+    }
+    if spec.only.as_ref().is_some_and(|only| !only.contains(&remote)) {
+        return Err("the configuration does not list it");
+    }
+    let said = tool.title.unwrap_or_else(|| remote.clone());
+    Ok(Offer {
+        name: tool_name(&spec.name, &remote),
+        server: spec.name.clone(),
+        title: format!("{}: {}", spec.name, agentd_text::one_line(&said, 80)),
+        description: cleaning::description(tool.description.as_deref().unwrap_or_default()),
+        schema: cleaning::schema(Value::Object(tool.input_schema.as_ref().clone()))?,
+        effect: spec.effect_of(&remote),
+        tool: remote,
+    })
+}

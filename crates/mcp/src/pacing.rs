@@ -1,0 +1,128 @@
+//! Keeps a server that talks too much from costing others anything.
+
+use rmcp::RoleClient;
+use rmcp::model::JsonRpcMessage;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::time::{Instant, sleep_until};
+
+/// Longest message from a server.
+pub(crate) const MAX_MESSAGE: usize = 8 << 20;
+/// Bytes without a message that makes sense after which a server is given up.
+const MAX_NONSENSE: u64 = 32 << 20;
+/// Messages that are read in a second; further ones wait in the server's pipe.
+const PER_SECOND: u32 = 1_000;
+/// Requests of a server that wait for their answers. One that asks on without reading answers is given up.
+const MAX_ASKED: usize = 64;
+
+/// Bytes that were read since the last message.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Nonsense(Arc<AtomicU64>);
+
+/// A server's output, which ends when too much of it is no message.
+pub(crate) struct Sober<R> {
+    inner: R,
+    nonsense: Nonsense,
+}
+
+impl<R> Sober<R> {
+    pub(crate) const fn new(inner: R, nonsense: Nonsense) -> Self {
+        Self { inner, nonsense }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Sober<R> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.inner).poll_read(cx, buf);
+        let count = u64::try_from(buf.filled().len().saturating_sub(before)).unwrap_or(u64::MAX);
+        let total = self.nonsense.0.fetch_add(count, Ordering::Relaxed);
+        if total.saturating_add(count) > MAX_NONSENSE {
+            return Poll::Ready(Err(io::Error::other("too much that is no message")));
+        }
+        read
+    }
+}
+
+/// A transport that reads at a bounded pace and ends when a server asks without end.
+pub(crate) struct Paced<T> {
+    inner: T,
+    nonsense: Nonsense,
+    asked: Arc<AtomicUsize>,
+    since: Instant,
+    read: u32,
+}
+
+impl<T> Paced<T> {
+    pub(crate) fn new(inner: T, nonsense: Nonsense) -> Self {
+        Self {
+            inner,
+            nonsense,
+            asked: Arc::default(),
+            since: Instant::now(),
+            read: 0,
+        }
+    }
+
+    /// Waits while this second's messages are used up. Safe to be cancelled.
+    async fn pace(&mut self) {
+        let end = self.since + Duration::from_secs(1);
+        if self.read >= PER_SECOND {
+            sleep_until(end).await;
+        }
+        if Instant::now() >= end {
+            self.since = Instant::now();
+            self.read = 0;
+        }
+    }
+}
+
+impl<T: Transport<RoleClient>> Transport<RoleClient> for Paced<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleClient>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        let answers = matches!(item, JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_));
+        let asked = Arc::clone(&self.asked);
+        let sending = self.inner.send(item);
+        async move {
+            let sent = sending.await;
+            if answers {
+                let less = |count: usize| Some(count.saturating_sub(1));
+                let _ = asked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+            }
+            sent
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
+        self.pace().await;
+        let message = self.inner.receive().await?;
+        self.read += 1;
+        self.nonsense.0.store(0, Ordering::Relaxed);
+        if matches!(message, JsonRpcMessage::Request(_))
+            && self.asked.fetch_add(1, Ordering::Relaxed) >= MAX_ASKED
+        {
+            tracing::warn!("a tool server asks without end and is given up");
+            return None;
+        }
+        Some(message)
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
+    }
+}

@@ -1,0 +1,174 @@
+//! Reaching servers: the transports of the SDK, with bounds.
+
+use crate::cleaning::words;
+use crate::error::McpError;
+use crate::hearing::Hearing;
+use crate::launch::{Child, Launch, Process};
+use crate::pacing::{MAX_MESSAGE, Nonsense, Paced, Sober};
+use crate::spec::{Command, ServerSpec, Transport};
+use reqwest::header::{HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use rmcp::RoleClient;
+use rmcp::service::{ClientInitializeError, RunningService, serve_client};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::async_rw::AsyncRwTransport;
+use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How long a server that closed its output may take to end, so that its exit can be told.
+pub(crate) const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// The ways to servers.
+#[derive(Debug, Clone)]
+pub(crate) struct Ways {
+    pub(crate) launch: Arc<dyn Launch>,
+    pub(crate) http: reqwest::Client,
+}
+
+/// A server that was greeted.
+pub(crate) struct Reached {
+    pub(crate) service: RunningService<RoleClient, Hearing>,
+    pub(crate) process: Option<Box<dyn Process>>,
+}
+
+/// A client for servers over HTTP: no redirects (they would carry headers elsewhere), a short wait for connections.
+///
+/// # Errors
+/// When the TLS set-up of this machine is unusable.
+pub fn http_client() -> Result<reqwest::Client, McpError> {
+    // An error means that somebody was here first, which is as good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = || {
+        reqwest::Client::builder()
+            .connect_timeout(Duration::from_secs(10))
+            .redirect(Policy::none())
+            .user_agent(concat!("agentd/", env!("CARGO_PKG_VERSION")))
+    };
+    builder()
+        .build()
+        // A machine without root certificates can still talk to its local servers.
+        .or_else(|_| builder().tls_certs_only(std::iter::empty()).build())
+        .map_err(McpError::Http)
+}
+
+/// Starts or connects a server and greets it.
+pub(crate) async fn reach(
+    spec: &ServerSpec,
+    workdir: &Path,
+    ways: &Ways,
+    hearing: Hearing,
+) -> Result<Reached, McpError> {
+    match &spec.transport {
+        Transport::Stdio(command) => {
+            let command = in_place(command, workdir);
+            let child = ways.launch.launch(&spec.name, &command, workdir).await?;
+            greet(spec, child, hearing).await
+        }
+        Transport::Http { url, headers } => {
+            let config = StreamableHttpClientTransportConfig::with_uri(url.as_str())
+                .custom_headers(secret_headers(spec, headers)?)
+                .max_sse_event_size(MAX_MESSAGE);
+            let transport = StreamableHttpClientTransport::with_client(ways.http.clone(), config);
+            let transport = Paced::new(transport, Nonsense::default());
+            let service = serve_client(hearing, transport)
+                .await
+                .map_err(|error| refused(spec, &error))?;
+            Ok(Reached {
+                service,
+                process: None,
+            })
+        }
+    }
+}
+
+async fn greet(spec: &ServerSpec, child: Child, hearing: Hearing) -> Result<Reached, McpError> {
+    let nonsense = Nonsense::default();
+    let stdout = Sober::new(child.stdout, nonsense.clone());
+    let transport = AsyncRwTransport::new_client(stdout, child.stdin).with_max_line_length(MAX_MESSAGE);
+    let transport = Paced::new(transport, nonsense);
+    let mut process = child.process;
+    let greeted = tokio::select! {
+        biased;
+        greeted = serve_client(hearing, transport) => greeted,
+        why = process.ended() => {
+            return Err(McpError::Initialize { server: spec.name.clone(), why });
+        }
+    };
+    match greeted {
+        Ok(service) => Ok(Reached {
+            service,
+            process: Some(process),
+        }),
+        // A process that is about to end says why better than its closed pipe.
+        Err(ClientInitializeError::ConnectionClosed(_) | ClientInitializeError::TransportError { .. }) => {
+            let why = match timeout(LAST_WORDS, process.ended()).await {
+                Ok(why) => why,
+                Err(_) => "it closed its output or said nothing that makes sense".to_owned(),
+            };
+            Err(McpError::Initialize {
+                server: spec.name.clone(),
+                why,
+            })
+        }
+        Err(error) => Err(refused(spec, &error)),
+    }
+}
+
+fn refused(spec: &ServerSpec, error: &ClientInitializeError) -> McpError {
+    let why = if error.is_authorization_required() {
+        "it wants other credentials: look at the headers in its configuration".to_owned()
+    } else {
+        words(&with_causes(error))
+    };
+    McpError::Initialize {
+        server: spec.name.clone(),
+        why,
+    }
+}
+
+/// An error with its causes, where they say something new.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+fn in_place(command: &Command, workdir: &Path) -> Command {
+    let workdir = workdir.to_string_lossy();
+    Command {
+        argv: command
+            .argv
+            .iter()
+            .map(|word| word.replace("{workdir}", &workdir))
+            .collect(),
+        ..command.clone()
+    }
+}
+
+fn secret_headers(
+    spec: &ServerSpec,
+    headers: &BTreeMap<String, String>,
+) -> Result<HashMap<HeaderName, HeaderValue>, McpError> {
+    let read = |(name, value): (&String, &String)| {
+        let wrong = || McpError::Spec {
+            server: spec.name.clone(),
+            problem: format!("the header {} cannot be sent", words(name)),
+        };
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| wrong())?;
+        value.set_sensitive(true);
+        Ok((name, value))
+    };
+    headers.iter().map(read).collect()
+}

@@ -1,0 +1,349 @@
+//! The credentials of one provider: which one a call gets, and what its end teaches about it. Pure.
+
+use crate::bucket::{Buckets, Charge};
+use crate::health::{Cooldowns, Health, Well};
+use agentd_protocol::{CredentialStatus, FailureClass, Timestamp};
+use agentd_provider::Rates;
+use agentd_settings::RatesConfig;
+use std::collections::BTreeMap;
+
+/// After a rate limit halved the calls at the same time, as many answers as there are such calls, and at least so many,
+/// let one more run.
+const LEAST_ANSWERS: u32 = 8;
+/// What the status calls the one that a server without keys has.
+const NAMELESS: &str = "none";
+
+/// Why no credential can be had for a model now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shut {
+    /// When one may be had without anything else happening.
+    pub(crate) opens: Option<Timestamp>,
+}
+
+/// How many calls may run at the same time with one credential: halved when the server says that it is too much, one
+/// more after some answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Window {
+    size: u32,
+    most: u32,
+    answers: u32,
+    /// Calls with a smaller number went before the last halving.
+    fresh_from: u64,
+}
+
+impl Window {
+    fn answered(&mut self) {
+        if self.size >= self.most {
+            return;
+        }
+        self.answers += 1;
+        if self.answers >= self.size.max(LEAST_ANSWERS) {
+            self.answers = 0;
+            self.size += 1;
+        }
+    }
+
+    fn limited(&mut self, (number, next): (u64, u64), running: u32) {
+        if number >= self.fresh_from {
+            self.size = (self.size.min(running) / 2).max(1);
+            self.answers = 0;
+            self.fresh_from = next;
+        }
+    }
+}
+
+/// One credential for one model.
+#[derive(Debug, Default)]
+struct Account {
+    health: Health,
+    /// Limits that the server told.
+    learned: Buckets,
+}
+
+#[derive(Debug)]
+struct Slot {
+    name: Option<String>,
+    running: u32,
+    last_used: u64,
+    window: Window,
+    configured: Buckets,
+    accounts: BTreeMap<String, Account>,
+}
+
+/// Whether a call may go with one credential.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Gate {
+    Open,
+    /// Not before then.
+    Until(Timestamp),
+    /// When another call ends.
+    Busy,
+}
+
+impl Slot {
+    fn well(&self, model: &str, now: Timestamp) -> Well {
+        self.accounts
+            .get(model)
+            .map_or(Well::Yes, |account| account.health.well(now))
+    }
+
+    fn gate(&self, model: &str, charge: &Charge, now: Timestamp) -> Gate {
+        match self.well(model, now) {
+            Well::No { until, .. } => return Gate::Until(until),
+            Well::Probing => return Gate::Busy,
+            Well::Yes | Well::Probe => {}
+        }
+        if self.running >= self.window.size {
+            return Gate::Busy;
+        }
+        let learned = self
+            .accounts
+            .get(model)
+            .map_or(0, |account| account.learned.opens_in(charge, now));
+        match learned.max(self.configured.opens_in(charge, now)) {
+            0 => Gate::Open,
+            ms => Gate::Until(now.plus_ms(ms)),
+        }
+    }
+
+    fn change(&mut self, model: &str, taken: &Charge, returned: &Charge, now: Timestamp) {
+        self.configured.change(taken, returned, now);
+        if let Some(account) = self.accounts.get_mut(model) {
+            account.learned.change(taken, returned, now);
+        }
+    }
+}
+
+/// The number of a credential.
+pub(crate) type Index = usize;
+
+/// A call as its credential knows it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) credential: Index,
+    pub(crate) model: &'a str,
+    pub(crate) number: u64,
+    /// The number of the next call.
+    pub(crate) next: u64,
+}
+
+/// The credentials of one provider.
+#[derive(Debug)]
+pub(crate) struct Credentials {
+    slots: Vec<Slot>,
+    cooldowns: Cooldowns,
+    used: u64,
+}
+
+impl Credentials {
+    /// A server without keys has one without a name.
+    pub(crate) fn new(
+        names: Vec<String>,
+        permits: u32,
+        rates: &RatesConfig,
+        cooldowns: Cooldowns,
+        now: Timestamp,
+    ) -> Self {
+        let slot = |name| Slot {
+            name,
+            running: 0,
+            last_used: 0,
+            window: Window {
+                size: permits,
+                most: permits,
+                answers: 0,
+                fresh_from: 0,
+            },
+            configured: Buckets::configured(rates, now),
+            accounts: BTreeMap::new(),
+        };
+        let slots = if names.is_empty() {
+            vec![slot(None)]
+        } else {
+            names.into_iter().map(|name| slot(Some(name))).collect()
+        };
+        Self {
+            slots,
+            cooldowns,
+            used: 0,
+        }
+    }
+
+    pub(crate) fn name(&self, credential: Index) -> Option<&str> {
+        self.slots.get(credential)?.name.as_deref()
+    }
+
+    /// The credential for a call: the asked one if it is well, since its cache is warm, else the one with the fewest calls,
+    /// of these the one that was not used for the longest time.
+    pub(crate) fn choose(
+        &self,
+        model: &str,
+        asked: Option<&str>,
+        charge: &Charge,
+        now: Timestamp,
+    ) -> Result<Index, Shut> {
+        let mut opens = None;
+        let mut best = None;
+        for (index, slot) in self.slots.iter().enumerate() {
+            match slot.gate(model, charge, now) {
+                Gate::Open if asked.is_some() && slot.name.as_deref() == asked => return Ok(index),
+                Gate::Open => {
+                    let rank = (slot.running, slot.last_used, index);
+                    best = Some(best.map_or(rank, |best| rank.min(best)));
+                }
+                Gate::Until(until) => opens = Some(opens.map_or(until, |opens| until.min(opens))),
+                Gate::Busy => {}
+            }
+        }
+        best.map(|(_, _, index)| index).ok_or(Shut { opens })
+    }
+
+    /// Until when none of them is well for this model, and why; `None` while one is, or while a call finds out.
+    pub(crate) fn closed(&self, model: &str, now: Timestamp) -> Option<(Timestamp, FailureClass)> {
+        let mut first: Option<(Timestamp, FailureClass)> = None;
+        for slot in &self.slots {
+            let Well::No { until, class } = slot.well(model, now) else {
+                return None;
+            };
+            if first.is_none_or(|(earliest, _)| until < earliest) {
+                first = Some((until, class));
+            }
+        }
+        first
+    }
+
+    /// Another credential that is well for this model.
+    pub(crate) fn other(&self, than: Index, model: &str, now: Timestamp) -> Option<&str> {
+        let well = self.slots.iter().enumerate().filter(|(index, slot)| {
+            *index != than && matches!(slot.well(model, now), Well::Yes | Well::Probe)
+        });
+        let (_, slot) = well.min_by_key(|(_, slot)| (slot.running, slot.last_used))?;
+        slot.name.as_deref()
+    }
+
+    /// A person says that the trouble with a model is over: one call for each credential finds out.
+    pub(crate) fn try_again(&mut self, model: &str, now: Timestamp) {
+        let accounts = self
+            .slots
+            .iter_mut()
+            .filter_map(|slot| slot.accounts.get_mut(model));
+        accounts.for_each(|account| account.health.try_again(now));
+    }
+
+    /// A call goes. Returns whether it is the one that finds out whether the credential works again.
+    pub(crate) fn went(&mut self, call: &Call<'_>, charge: &Charge, now: Timestamp) -> bool {
+        self.used += 1;
+        let used = self.used;
+        let Some(slot) = self.slots.get_mut(call.credential) else {
+            return false;
+        };
+        slot.running = slot.running.saturating_add(1);
+        slot.last_used = used;
+        if !slot.accounts.contains_key(call.model) {
+            slot.accounts.insert(call.model.to_owned(), Account::default());
+        }
+        slot.change(call.model, charge, &Charge::default(), now);
+        let account = slot.accounts.get_mut(call.model);
+        account.is_some_and(|account| account.health.went(call.number))
+    }
+
+    /// A call ended: its permit and the difference between estimate and use come back, and what the server said about its
+    /// limits is learned.
+    pub(crate) fn came_back(
+        &mut self,
+        call: &Call<'_>,
+        (estimate, used): (&Charge, &Charge),
+        rates: &Rates,
+        now: Timestamp,
+    ) {
+        let Some(slot) = self.slots.get_mut(call.credential) else {
+            return;
+        };
+        slot.running = slot.running.saturating_sub(1);
+        slot.change(call.model, used, estimate, now);
+        if let Some(account) = slot.accounts.get_mut(call.model) {
+            account.learned.learn(rates, now);
+        }
+    }
+
+    /// The server answered a call: the credential works.
+    pub(crate) fn succeeded(&mut self, call: &Call<'_>) {
+        if let Some(account) = self.account(call) {
+            account.health.succeeded(call.number);
+        }
+    }
+
+    /// A whole answer came.
+    pub(crate) fn answered(&mut self, call: &Call<'_>) {
+        self.succeeded(call);
+        if let Some(slot) = self.slots.get_mut(call.credential) {
+            slot.window.answered();
+        }
+    }
+
+    /// A call ended in a way that says nothing about the credential.
+    pub(crate) fn ended(&mut self, call: &Call<'_>, now: Timestamp) {
+        if let Some(account) = self.account(call) {
+            account.health.ended(call.number, now);
+        }
+    }
+
+    /// A call failed by its credential. Returns for how long that is left alone, when that is new.
+    pub(crate) fn failed(
+        &mut self,
+        call: &Call<'_>,
+        class: FailureClass,
+        wish_ms: Option<u64>,
+        now: Timestamp,
+    ) -> Option<u64> {
+        let cooldowns = self.cooldowns;
+        let numbers = (call.number, call.next);
+        if class == FailureClass::RateLimited
+            && let Some(slot) = self.slots.get_mut(call.credential)
+        {
+            // The failed call has come back already.
+            let running = slot.running.saturating_add(1);
+            slot.window.limited(numbers, running);
+        }
+        let account = self.account(call)?;
+        account.health.failed(numbers, class, wish_ms, &cooldowns, now)
+    }
+
+    /// The health of each for each model that was ever called.
+    pub(crate) fn told(&self, now: Timestamp) -> Vec<(String, CredentialStatus)> {
+        let mut told: Vec<_> = self
+            .slots
+            .iter()
+            .flat_map(|slot| {
+                slot.accounts.iter().map(|(model, account)| {
+                    let (health, until, class, failures) = account.health.told(now);
+                    let status = CredentialStatus {
+                        name: slot.name.clone().unwrap_or_else(|| NAMELESS.to_owned()),
+                        health,
+                        running: slot.running,
+                        until,
+                        class,
+                        failures,
+                    };
+                    (model.clone(), status)
+                })
+            })
+            .collect();
+        told.sort_by(|(a, _), (b, _)| a.cmp(b));
+        told
+    }
+
+    /// The models that were ever called.
+    pub(crate) fn models(&self) -> impl Iterator<Item = &str> {
+        self.slots
+            .iter()
+            .flat_map(|slot| slot.accounts.keys().map(String::as_str))
+    }
+
+    fn account(&mut self, call: &Call<'_>) -> Option<&mut Account> {
+        self.slots.get_mut(call.credential)?.accounts.get_mut(call.model)
+    }
+}
+
+#[cfg(test)]
+mod tests;

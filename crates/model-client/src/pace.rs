@@ -1,0 +1,58 @@
+//! How fast calls were admitted lately. Pure.
+
+use agentd_protocol::Timestamp;
+use std::collections::VecDeque;
+
+/// So many admissions are remembered.
+const RECENT: usize = 64;
+/// Older ones say nothing about now.
+const FRESH_MS: u64 = 10 * 60 * 1_000;
+
+/// The moments of the last admissions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pace(VecDeque<Timestamp>);
+
+impl Pace {
+    pub(crate) fn granted(&mut self, now: Timestamp) {
+        if self.0.len() >= RECENT {
+            self.0.pop_front();
+        }
+        self.0.push_back(now);
+    }
+
+    /// About how long it takes until so many more are admitted, if it goes on like this.
+    pub(crate) fn eta_ms(&self, more: usize, now: Timestamp) -> Option<u64> {
+        let fresh = self.0.partition_point(|at| now.since_ms(*at) > FRESH_MS);
+        let count = self.0.len().saturating_sub(fresh);
+        if count < 2 {
+            return None;
+        }
+        let span = u128::from(now.since_ms(*self.0.get(fresh)?));
+        u64::try_from(span * more as u128 / count as u128).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_estimate_follows_the_last_admissions() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.eta_ms(5, Timestamp(0)), None);
+        for second in 1..=200 {
+            pace.granted(Timestamp(second * 1_000));
+        }
+        assert_eq!(pace.eta_ms(64, Timestamp(200_000)), Some(63_000));
+        assert_eq!(
+            pace.eta_ms(2, Timestamp(264_000 + 137_000)),
+            Some(8_250),
+            "a halt makes it longer"
+        );
+        assert_eq!(
+            pace.eta_ms(2, Timestamp(900_000)),
+            None,
+            "what is long ago says nothing"
+        );
+    }
+}

@@ -1,0 +1,57 @@
+//! How a provider's admission looks from outside. Pure.
+
+use crate::state::Admission;
+use agentd_actor_kit::{Hold, Place, ProviderStatus};
+use agentd_protocol::{SessionId, Timestamp};
+use std::collections::BTreeSet;
+
+impl<T> Admission<T> {
+    /// Where the last call of a session that waits stands.
+    pub(crate) fn place(&self, session: SessionId, now: Timestamp) -> Option<Place> {
+        let (position, first) = self.queue.position(session)?;
+        let closed = self
+            .closed(&first.model, now)
+            .map(|(until, _)| until.since_ms(now));
+        let hold = if self.circuit.holds(now) {
+            Some(Hold::Circuit)
+        } else if closed.is_some() || self.wants_a_rate(first, now) {
+            Some(Hold::Rate)
+        } else {
+            None
+        };
+        let eta_ms = self.pace.eta_ms(position, now);
+        Some(Place {
+            position: u32::try_from(position).unwrap_or(u32::MAX),
+            of: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
+            eta_ms: eta_ms.map_or(closed, |eta| Some(eta.max(closed.unwrap_or(0)))),
+            hold,
+        })
+    }
+
+    /// How things stand.
+    pub(crate) fn status(&self, now: Timestamp) -> ProviderStatus {
+        ProviderStatus {
+            running: self.running(),
+            waiting: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
+            permits: self.permits,
+            paused_until: self.paused_until(now),
+            credentials: self.credentials.told(now),
+            windows: self
+                .windows
+                .iter()
+                .map(|(model, tokens)| (model.clone(), *tokens))
+                .collect(),
+        }
+    }
+
+    /// A provider is paused when its circuit is broken, or when every model that was ever called is closed.
+    fn paused_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let models: BTreeSet<&str> = self.credentials.models().collect();
+        let ends: Option<Vec<Timestamp>> = models
+            .into_iter()
+            .map(|model| Some(self.closed(model, now)?.0))
+            .collect();
+        let first = ends.and_then(|ends| ends.into_iter().min());
+        first.or_else(|| self.circuit.broken_until(now))
+    }
+}

@@ -1,0 +1,146 @@
+//! Calls that a rule must and must not speak of: a rule that does not mean what its author thinks is found when it loads.
+
+use crate::judge::judge;
+use crate::pattern::Pattern;
+use crate::policy::Policy;
+use crate::request::{Request, Subject};
+use crate::rule::Rule;
+use agentd_protocol::{EffectClass, PermissionMode};
+
+/// Where examples with relative paths are.
+const WORKDIR: &str = "/workdir";
+const READERS: [&str; 4] = ["Read", "Ls", "Glob", "Grep"];
+const FETCHERS: [&str; 2] = ["WebFetch", "WebSearch"];
+
+/// An example that a rule contradicts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ExampleError {
+    /// The rule is to decide this call and does not.
+    #[error("the rule does not match its example {0:?}")]
+    NoMatch(String),
+    /// The rule is not to decide this call and does.
+    #[error("the rule matches {0:?}, which is an example of what it must not match")]
+    Match(String),
+    /// Nobody knows what an example of such a rule would be.
+    #[error("rules for {0} cannot have examples: only commands, paths and addresses can be given")]
+    NoSubject(String),
+}
+
+impl Rule {
+    /// Whether it decides, without any other rule, each of `matches` and none of `no_match`: commands, paths or
+    /// addresses, as its tool takes them.
+    ///
+    /// # Errors
+    /// The first example that it contradicts.
+    pub fn prove(
+        &self,
+        home: Option<&str>,
+        matches: &[String],
+        no_match: &[String],
+    ) -> Result<(), ExampleError> {
+        let alone = Policy::new(home).with(vec![self.clone()]);
+        let decides = |example: &str| {
+            let (subject, effect) = self
+                .about(example)
+                .ok_or_else(|| ExampleError::NoSubject(self.tool.clone()))?;
+            let request = Request {
+                tool: &self.tool,
+                subject: &subject,
+                effect,
+                mode: PermissionMode::Default,
+                workdir: WORKDIR,
+            };
+            let verdict = judge(&alone, &request).verdict;
+            Ok(verdict.kind == self.kind && verdict.rule == self.text)
+        };
+        for example in matches {
+            if !decides(example)? {
+                return Err(ExampleError::NoMatch(example.clone()));
+            }
+        }
+        for example in no_match {
+            if decides(example)? {
+                return Err(ExampleError::Match(example.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The call that an example stands for.
+    fn about(&self, example: &str) -> Option<(Subject, EffectClass)> {
+        let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(&self.tool));
+        let command = || Subject::Command {
+            command: example.to_owned(),
+        };
+        let path = |write| Subject::Path {
+            write,
+            path: example.to_owned(),
+        };
+        match &self.pattern {
+            Pattern::Command(_) => Some((command(), EffectClass::Exec)),
+            Pattern::Any if is(&["Bash", "BashStart"]) => Some((command(), EffectClass::Exec)),
+            Pattern::Path(_) if !is(&READERS) => Some((path(true), EffectClass::Write)),
+            Pattern::Any if is(&["Write", "Edit"]) => Some((path(true), EffectClass::Write)),
+            Pattern::Path(_) => Some((path(false), EffectClass::Read)),
+            Pattern::Any if is(&READERS) => Some((path(false), EffectClass::Read)),
+            Pattern::Url(_) => Some((Subject::Url(example.to_owned()), EffectClass::Network)),
+            Pattern::Any if is(&FETCHERS) => Some((Subject::Url(example.to_owned()), EffectClass::Network)),
+            Pattern::Any => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rule::Source;
+
+    fn prove(rule: &str, matches: &[&str], no_match: &[&str]) -> Result<(), ExampleError> {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+        let rule = Rule::parse(rule, Source::Operator).unwrap();
+        rule.prove(Some("/home/ana"), &owned(matches), &owned(no_match))
+    }
+
+    #[test]
+    fn a_rule_is_held_to_its_examples() {
+        let good: [(&str, &[&str], &[&str]); 6] = [
+            (
+                "allow Bash(cargo test:*)",
+                &["cargo test -p x"],
+                &["cargo test; rm -rf /", "cargo"],
+            ),
+            ("deny Bash(rm -rf:*)", &["rm -rf /", "ls && rm -fr x"], &["rm x"]),
+            (
+                "deny Write(/etc/**)",
+                &["/etc/passwd"],
+                &["etc/passwd", "/etcetera"],
+            ),
+            ("allow Write(src/**)", &["src/a.rs"], &["src/../x", "../src/a"]),
+            ("ask Read(~/notes/**)", &["/home/ana/notes/a"], &["notes/a"]),
+            (
+                "allow WebFetch(domain:docs.rs)",
+                &["https://docs.rs/serde"],
+                &["https://docs.rs.evil.example/"],
+            ),
+        ];
+        for (rule, matches, no_match) in good {
+            assert_eq!(prove(rule, matches, no_match), Ok(()), "{rule}");
+        }
+    }
+
+    #[test]
+    fn the_first_example_that_is_contradicted_is_named() {
+        assert_eq!(
+            prove("allow Bash(cargo test)", &["cargo test -p x"], &[]),
+            Err(ExampleError::NoMatch("cargo test -p x".into()))
+        );
+        assert_eq!(
+            prove("deny Bash(git:*)", &[], &["cargo build", "git status"]),
+            Err(ExampleError::Match("git status".into()))
+        );
+        assert_eq!(
+            prove("allow mcp__x", &["anything"], &[]),
+            Err(ExampleError::NoSubject("mcp__x".into()))
+        );
+    }
+}

@@ -1,0 +1,305 @@
+//! Reading what a server sent: errors, streams, answers in one piece.
+
+use crate::call::Sink;
+use crate::classify::classify;
+use crate::decoder::{Decoder, Progress};
+use crate::dialect::Framing;
+use crate::error::ModelError;
+use crate::pacing::Pace;
+use crate::reply::{ModelEvent, ModelReply};
+use agentd_protocol::FailureClass;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _};
+use reqwest::Response;
+use reqwest::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName};
+use std::error::Error as _;
+use std::time::Duration;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// How much of an error's body is read, and for how long.
+const ERROR_BODY: usize = 64 << 10;
+const ERROR_BODY_TIME: Duration = Duration::from_secs(10);
+/// The longest answer in one piece: parsed, it takes a multiple of its length.
+pub(crate) const MAX_WHOLE: usize = 16 << 20;
+/// The ways in which a body can be packed.
+const PACKINGS: [&str; 7] = [
+    "gzip",
+    "x-gzip",
+    "deflate",
+    "br",
+    "zstd",
+    "compress",
+    "x-compress",
+];
+/// How many characters of a page are quoted.
+const QUOTED: usize = 200;
+
+/// An answer that is none of an error.
+#[derive(Debug)]
+pub(crate) enum Accepted {
+    /// Piece by piece.
+    Stream(Response),
+    /// At once, because it was asked for so or the server cannot do otherwise.
+    Whole(Response),
+}
+
+/// Refuses every answer that is no success, with what its body says, and every one that cannot be read.
+pub(crate) async fn accept(
+    response: Response,
+    streamed: bool,
+    framing: Framing,
+    pace: &Pace,
+) -> Result<Accepted, ModelError> {
+    let status = response.status();
+    let headers = response.headers().clone();
+    // A small body may unpack to any size; a server that packs without being asked is not given the chance.
+    let encoding = header(&headers, &CONTENT_ENCODING);
+    let packed = encoding
+        .split(',')
+        .any(|one| PACKINGS.contains(&one.trim().to_ascii_lowercase().as_str()));
+    if !status.is_success() {
+        let body = if packed {
+            Vec::new()
+        } else {
+            error_body(response, pace).await
+        };
+        return Err(classify(status.as_u16(), &headers, &body));
+    }
+    if packed {
+        let what = format!("the answer is compressed ({encoding}), which was not asked for");
+        return Err(ModelError::transient(what));
+    }
+    let kind = header(&headers, &CONTENT_TYPE).to_ascii_lowercase();
+    let is = |name: &str| kind.starts_with(name);
+    let whole = if is("text/event-stream") || is("application/x-ndjson") {
+        false
+    } else if is("application/json") {
+        // One object is a line, too, and some servers say this of many lines.
+        !(streamed && framing == Framing::Lines)
+    } else {
+        !streamed
+    };
+    Ok(if whole {
+        Accepted::Whole(response)
+    } else {
+        Accepted::Stream(response)
+    })
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
+    headers
+        .get(name)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default()
+}
+
+/// What came before any event of a stream: an answer or an error that is no stream at all, or a page of a proxy. What a
+/// server says its answer is counts for less than what it is.
+#[derive(Debug, Default)]
+struct Head {
+    bytes: Vec<u8>,
+    over: bool,
+}
+
+impl Head {
+    fn keep(&mut self, chunk: &[u8]) {
+        if !self.over {
+            self.bytes.extend_from_slice(chunk);
+            let first = self.bytes.trim_ascii_start().first();
+            let odd = first.is_none_or(|first| matches!(first, b'{' | b'<'));
+            if !odd || self.bytes.len() > MAX_WHOLE {
+                self.close();
+            }
+        }
+    }
+
+    fn close(&mut self) {
+        self.over = true;
+        self.bytes = Vec::new();
+    }
+
+    fn is_json(&self) -> bool {
+        self.bytes.trim_ascii_start().starts_with(b"{")
+    }
+}
+
+/// A page in place of an answer, as an error.
+fn page(bytes: &[u8]) -> Option<ModelError> {
+    let begun = bytes.get(..bytes.len().min(ERROR_BODY)).unwrap_or_default();
+    begun.trim_ascii_start().starts_with(b"<").then(|| {
+        ModelError::transient(format!(
+            "the server sent a web page and no answer: {}",
+            quote(begun)
+        ))
+    })
+}
+
+/// The words of a page, without its marks.
+fn quote(page: &[u8]) -> String {
+    let mut inside = false;
+    let text: String = String::from_utf8_lossy(page)
+        .chars()
+        .map(|one| {
+            inside = one == '<' || (inside && one != '>');
+            if inside || one == '>' { ' ' } else { one }
+        })
+        .collect();
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ").chars().take(QUOTED).collect()
+}
+
+/// Reads an answer that came in one piece.
+pub(crate) async fn read_whole<S: Sink>(
+    response: Response,
+    mut decoder: Decoder,
+    pace: &mut Pace,
+    sink: &mut S,
+) -> Result<(ModelReply, Option<u64>), ModelError> {
+    let body = collect(response.bytes_stream().boxed(), pace).await?;
+    let mut events = Vec::new();
+    if let Some(page) = page(&body) {
+        return Err(page);
+    }
+    let begun = body.trim_ascii_start();
+    // Some servers say that a stream is JSON.
+    let streamed = [&b"data:"[..], b"event:", b":"]
+        .iter()
+        .any(|mark| begun.starts_with(mark));
+    let reply = if streamed {
+        decoder.feed(&body, &mut events)?;
+        decoder.finish(&mut events)?
+    } else {
+        decoder.whole(&body, &mut events)?
+    };
+    forward(&mut events, pace, sink).await?;
+    Ok((reply, None))
+}
+
+/// All bytes of a body. Blank ones are sent by servers that want to show that they live.
+pub(crate) async fn collect<T>(mut bytes: T, pace: &mut Pace) -> Result<Vec<u8>, ModelError>
+where
+    T: Stream<Item = reqwest::Result<Bytes>> + Unpin,
+{
+    let mut body = Vec::new();
+    loop {
+        let chunk = timeout_at(pace.deadline(), bytes.next())
+            .await
+            .map_err(|_| pace.expired())?;
+        match chunk {
+            Some(Ok(chunk)) if body.len() + chunk.len() <= MAX_WHOLE => {
+                let blank = chunk.iter().all(u8::is_ascii_whitespace);
+                pace.note(if blank { Progress::Alive } else { Progress::Moved });
+                body.extend_from_slice(&chunk);
+            }
+            Some(Ok(_)) => {
+                return Err(ModelError::transient(
+                    "the answer is longer than 16 MiB in one piece",
+                ));
+            }
+            Some(Err(error)) => return Err(of_transport("the answer broke off", error)),
+            None => return Ok(body),
+        }
+    }
+}
+
+/// The beginning of an error's body; what cannot be read in time is left out.
+async fn error_body(response: Response, pace: &Pace) -> Vec<u8> {
+    let mut body = Vec::new();
+    let mut chunks = response.bytes_stream();
+    let reading = async {
+        while let Some(Ok(chunk)) = chunks.next().await {
+            body.extend_from_slice(&chunk);
+            if body.len() >= ERROR_BODY {
+                break;
+            }
+        }
+    };
+    // Out of time is no failure of its own: the status tells enough.
+    let _ = timeout(ERROR_BODY_TIME, timeout_at(pace.end(), reading)).await;
+    body.truncate(ERROR_BODY);
+    body
+}
+
+/// Reads a stream to its end. Returns the answer and when its first piece came.
+pub(crate) async fn read_answer<T, S: Sink>(
+    mut bytes: T,
+    mut decoder: Decoder,
+    pace: &mut Pace,
+    sink: &mut S,
+) -> Result<(ModelReply, Option<u64>), ModelError>
+where
+    T: Stream<Item = reqwest::Result<Bytes>> + Unpin,
+{
+    let mut first_ms = None;
+    let mut events = Vec::new();
+    let mut head = Head::default();
+    loop {
+        let chunk = match timeout_at(pace.deadline(), bytes.next()).await {
+            Ok(Some(Ok(chunk))) => chunk,
+            Ok(Some(Err(_))) | Err(_) if decoder.is_complete() => break,
+            Ok(None) => break,
+            Ok(Some(Err(error))) => return Err(of_transport("the stream broke", error)),
+            Err(_) => return Err(pace.expired()),
+        };
+        head.keep(&chunk);
+        let progress = decoder
+            .feed(&chunk, &mut events)
+            .map_err(|error| page(&head.bytes).unwrap_or(error))?;
+        if progress == Progress::Moved {
+            head.close();
+        }
+        if !events.is_empty() {
+            first_ms.get_or_insert_with(|| pace.elapsed_ms());
+            forward(&mut events, pace, sink).await?;
+        }
+        pace.note(progress);
+        if decoder.is_complete() {
+            pace.complete();
+            if Instant::now() >= pace.deadline() {
+                break;
+            }
+        }
+    }
+    let reply = if head.is_json() {
+        decoder.whole(&head.bytes, &mut events)?
+    } else {
+        let ended = decoder.finish(&mut events);
+        ended.map_err(|error| page(&head.bytes).unwrap_or(error))?
+    };
+    forward(&mut events, pace, sink).await?;
+    Ok((reply, first_ms))
+}
+
+async fn forward<S: Sink>(events: &mut Vec<ModelEvent>, pace: &Pace, sink: &mut S) -> Result<(), ModelError> {
+    for event in events.drain(..) {
+        timeout_at(pace.end(), sink.send(event))
+            .await
+            .map_err(|_| pace.expired())?;
+    }
+    Ok(())
+}
+
+/// The provider's id of the request.
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<String> {
+    ["request-id", "x-request-id"]
+        .into_iter()
+        .find_map(|name| headers.get(name).and_then(|value| value.to_str().ok()))
+        .map(str::to_owned)
+}
+
+/// An error below HTTP, with its causes and without its address: addresses can carry passwords.
+pub(crate) fn of_transport(what: &str, error: reqwest::Error) -> ModelError {
+    let class = if error.is_builder() {
+        FailureClass::InvalidRequest
+    } else {
+        FailureClass::Transient
+    };
+    let error = error.without_url();
+    let mut message = format!("{what}: {error}");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        message = format!("{message}: {error}");
+        cause = error.source();
+    }
+    ModelError::new(class, message)
+}

@@ -1,0 +1,323 @@
+//! What models can do: a shipped list, and what the configuration says over it.
+
+use agentd_protocol::ThinkingLevel;
+use agentd_settings::{CapabilitiesConfig, Dialect, ThinkingForm};
+use serde::Deserialize;
+use std::sync::LazyLock;
+
+/// The shipped list. It is a file of data because models come and go faster than versions of this program.
+static KNOWN: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    let file: Result<File, _> = toml::from_str(include_str!("../models.toml"));
+    let mut rows = file.map(|file| file.model).unwrap_or_default();
+    rows.sort_by_key(|row| (letters(&row.pattern), row.dialect.is_some()));
+    rows
+});
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    model: Vec<Row>,
+}
+
+/// What is known of the models of a pattern.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    #[serde(rename = "match")]
+    pattern: String,
+    dialect: Option<Dialect>,
+    context_window: Option<u64>,
+    max_output: Option<u32>,
+    images: Option<bool>,
+    thinking: Option<ThinkingForm>,
+    levels: Option<Vec<ThinkingLevel>>,
+    temperature: Option<bool>,
+    structured_output: Option<bool>,
+    min_cache_tokens: Option<u64>,
+}
+
+/// What one model can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Capabilities {
+    /// It sees images.
+    pub images: bool,
+    /// How it is asked to think.
+    pub thinking: ThinkingForm,
+    /// Levels that it takes, from least to most; others become the nearest.
+    pub thinking_levels: Vec<ThinkingLevel>,
+    /// It takes a temperature.
+    pub temperature: bool,
+    /// It can be held to a JSON Schema.
+    pub structured_output: bool,
+    /// The shortest prompt that its provider caches, in tokens.
+    pub min_cache_tokens: u64,
+}
+
+/// What one model can hold and say, as far as it is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Size {
+    pub(crate) context_window: Option<u64>,
+    pub(crate) max_output: Option<u32>,
+}
+
+impl Capabilities {
+    /// What is known of a model, with what the configuration says over it.
+    #[must_use]
+    pub fn of(dialect: Dialect, model: &str, config: &CapabilitiesConfig) -> Self {
+        let mut known = Self::careful(dialect);
+        for row in rows(dialect, model) {
+            known.learn(row);
+        }
+        let mut levels = config.thinking_levels.clone().unwrap_or(known.thinking_levels);
+        levels.sort_unstable();
+        Self {
+            images: config.images.unwrap_or(known.images),
+            thinking: config.thinking.unwrap_or(known.thinking),
+            thinking_levels: levels,
+            temperature: config.temperature.unwrap_or(known.temperature),
+            structured_output: config.structured_output.unwrap_or(known.structured_output),
+            min_cache_tokens: config.min_cache_tokens.unwrap_or(known.min_cache_tokens),
+        }
+    }
+
+    /// What may be expected of a model that nobody knows: little that a server would refuse.
+    const fn careful(dialect: Dialect) -> Self {
+        let (images, structured_output) = match dialect {
+            Dialect::Anthropic => (true, false),
+            Dialect::OpenaiResponses | Dialect::Gemini | Dialect::Scripted => (true, true),
+            Dialect::OpenaiChat => (false, false),
+            // Their servers hold any model to a grammar.
+            Dialect::LlamaCompletion | Dialect::Ollama => (false, true),
+        };
+        Self {
+            images,
+            // Only said when somebody asks for a level; a server that refuses it gets requests without.
+            thinking: match dialect {
+                Dialect::OpenaiChat => ThinkingForm::Effort,
+                Dialect::Ollama => ThinkingForm::Switch,
+                Dialect::Anthropic
+                | Dialect::OpenaiResponses
+                | Dialect::Gemini
+                | Dialect::LlamaCompletion
+                | Dialect::Scripted => ThinkingForm::None,
+            },
+            thinking_levels: Vec::new(),
+            temperature: true,
+            structured_output,
+            min_cache_tokens: 1_024,
+        }
+    }
+
+    fn learn(&mut self, row: &Row) {
+        self.images = row.images.unwrap_or(self.images);
+        self.thinking = row.thinking.unwrap_or(self.thinking);
+        if let Some(levels) = &row.levels {
+            self.thinking_levels.clone_from(levels);
+        }
+        self.temperature = row.temperature.unwrap_or(self.temperature);
+        self.structured_output = row.structured_output.unwrap_or(self.structured_output);
+        self.min_cache_tokens = row.min_cache_tokens.unwrap_or(self.min_cache_tokens);
+    }
+}
+
+impl Size {
+    /// What is known of a model.
+    pub(crate) fn of(dialect: Dialect, model: &str) -> Self {
+        rows(dialect, model).fold(Self::default(), |size, row| Self {
+            context_window: row.context_window.or(size.context_window),
+            max_output: row.max_output.or(size.max_output),
+        })
+    }
+}
+
+/// The rows of a model, the one that says most about it last.
+fn rows(dialect: Dialect, model: &str) -> impl Iterator<Item = &'static Row> {
+    let name = model.rsplit('/').next().unwrap_or_default().to_lowercase();
+    KNOWN.iter().filter(move |row| {
+        row.dialect.is_none_or(|only| only == dialect) && matches(row.pattern.as_bytes(), name.as_bytes())
+    })
+}
+
+fn letters(pattern: &str) -> usize {
+    pattern
+        .bytes()
+        .filter(|byte| !matches!(byte, b'*' | b'?'))
+        .count()
+}
+
+/// Whether a glob covers a whole name. One star is gone back to at most, so it takes the product of both lengths.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while let Some(byte) = name.get(n) {
+        match pattern.get(p) {
+            Some(b'*') => {
+                star = Some((p, n));
+                p += 1;
+            }
+            Some(wanted) if wanted == byte || *wanted == b'?' => (p, n) = (p + 1, n + 1),
+            Some(_) | None => match &mut star {
+                Some((at, taken)) => {
+                    *taken += 1;
+                    (p, n) = (*at + 1, *taken);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern
+        .get(p..)
+        .unwrap_or_default()
+        .iter()
+        .all(|byte| *byte == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ThinkingLevel::{High, Low, Max, Medium, Minimal, Off};
+
+    fn of(dialect: Dialect, model: &str) -> Capabilities {
+        Capabilities::of(dialect, model, &CapabilitiesConfig::default())
+    }
+
+    #[test]
+    fn the_shipped_list_can_be_read_and_names_each_pattern_once() {
+        let file: File = toml::from_str(include_str!("../models.toml")).unwrap();
+        let mut patterns: Vec<_> = file.model.iter().map(|row| row.pattern.as_str()).collect();
+        let all = patterns.len();
+        patterns.sort_unstable();
+        patterns.dedup();
+        assert_eq!((patterns.len(), KNOWN.len()), (all, all));
+        for row in &*KNOWN {
+            assert!(
+                row.levels.as_ref().is_none_or(|levels| levels.is_sorted()),
+                "{row:?}"
+            );
+            assert_eq!(row.pattern, row.pattern.to_lowercase());
+        }
+    }
+
+    #[test]
+    fn the_row_that_says_most_wins() {
+        let newest = Capabilities {
+            images: true,
+            thinking: ThinkingForm::Adaptive,
+            thinking_levels: vec![Off, Low, Medium, High, Max],
+            temperature: false,
+            structured_output: true,
+            min_cache_tokens: 512,
+        };
+        assert_eq!(of(Dialect::Anthropic, "claude-opus-5-5"), newest);
+        assert_eq!(of(Dialect::OpenaiChat, "anthropic/Claude-Opus-5.5"), newest);
+        let older = Capabilities {
+            thinking: ThinkingForm::Budget,
+            temperature: true,
+            min_cache_tokens: 4_096,
+            ..newest.clone()
+        };
+        assert_eq!(of(Dialect::Anthropic, "claude-opus-4-5-20251101"), older);
+        let sonnet = Capabilities {
+            min_cache_tokens: 1_024,
+            ..newest
+        };
+        assert_eq!(of(Dialect::Anthropic, "claude-sonnet-5-5"), sonnet);
+    }
+
+    #[test]
+    fn what_models_take_differs() {
+        let check = |model: &str, thinking, levels: &[ThinkingLevel], temperature| {
+            let known = of(Dialect::OpenaiChat, model);
+            let found = (
+                known.thinking,
+                known.thinking_levels.as_slice(),
+                known.temperature,
+            );
+            assert_eq!(found, (thinking, levels, temperature), "{model}");
+        };
+        use ThinkingForm::{Adaptive, Budget, Effort, None, Switch};
+        check("claude-opus-4-7", Adaptive, &[Off, Low, Medium, High, Max], false);
+        check(
+            "claude-opus-4-1-20250805",
+            Budget,
+            &[Off, Low, Medium, High, Max],
+            true,
+        );
+        check("claude-sonnet-4-6", Adaptive, &[Off, Low, Medium, High], true);
+        check("gpt-4.1-mini", None, &[], true);
+        check("gpt-5-2025-08-07", Effort, &[Minimal, Low, Medium, High], false);
+        check("gpt-5.2", Effort, &[Off, Low, Medium, High, Max], false);
+        check("gpt-5.1", Effort, &[Off, Low, Medium, High], false);
+        check("o4-mini", Effort, &[Low, Medium, High], false);
+        check("openai/gpt-oss-20b", Effort, &[Low, Medium, High], true);
+        check("gemini-2.5-pro", Budget, &[Minimal, Low, Medium, High, Max], true);
+        check("gemini-3-pro-preview", Effort, &[Low, High], true);
+        check("qwen3:8b", Switch, &[Off, Medium], true);
+        check("nobody-knows", Effort, &[], true);
+    }
+
+    #[test]
+    fn an_unknown_model_is_not_sent_what_its_server_may_refuse() {
+        let of = |dialect| {
+            let known = of(dialect, "nobody-knows");
+            (known.images, known.structured_output)
+        };
+        assert_eq!(of(Dialect::OpenaiChat), (false, false));
+        assert_eq!(of(Dialect::LlamaCompletion), (false, true));
+        assert_eq!(of(Dialect::Gemini), (true, true));
+    }
+
+    #[test]
+    fn the_configuration_wins() {
+        let config = CapabilitiesConfig {
+            images: Some(true),
+            thinking: Some(ThinkingForm::Switch),
+            thinking_levels: Some(vec![High, Off]),
+            temperature: Some(false),
+            structured_output: Some(true),
+            min_cache_tokens: Some(7),
+        };
+        let expected = Capabilities {
+            images: true,
+            thinking: ThinkingForm::Switch,
+            thinking_levels: vec![Off, High],
+            temperature: false,
+            structured_output: true,
+            min_cache_tokens: 7,
+        };
+        assert_eq!(
+            Capabilities::of(Dialect::OpenaiChat, "nobody-knows", &config),
+            expected
+        );
+    }
+
+    #[test]
+    fn sizes_are_known_where_they_were_published() {
+        let of = |model: &str| {
+            let size = Size::of(Dialect::OpenaiChat, model);
+            (size.context_window, size.max_output)
+        };
+        assert_eq!(of("gpt-4.1"), (Some(1_047_576), Some(32_768)));
+        assert_eq!(of("claude-3-7-sonnet-20250219"), (Some(200_000), Some(64_000)));
+        assert_eq!(of("nobody-knows"), (None, None));
+    }
+
+    #[test]
+    fn a_glob_covers_the_whole_name() {
+        let check = |pattern: &str, name: &str, expected| {
+            assert_eq!(
+                matches(pattern.as_bytes(), name.as_bytes()),
+                expected,
+                "{pattern} {name}"
+            );
+        };
+        check("a*c?", "abbcd", true);
+        check("a*c", "abcb", false);
+        check("*b*", "abc", true);
+        check("a", "ab", false);
+        check("", "", true);
+        check("a*", "a", true);
+        check("a?", "a", false);
+        check("*a*a*a*b", &"a".repeat(10_000), false);
+    }
+}

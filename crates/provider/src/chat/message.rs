@@ -1,0 +1,200 @@
+//! Messages of Chat Completions.
+
+use crate::body::Encoded;
+use crate::chat::reasoning::REASONING_FIELDS;
+use crate::fields::{arguments, json_bytes, wire_name};
+use crate::spec::ModelSpec;
+use agentd_protocol::{Block, ImageSource, Message, Role};
+use serde_json::{Map, Value, json};
+
+/// The length of the ids that one provider insists on.
+const SHORT_ID: usize = 9;
+
+/// One message: tool results become messages of their own, and a user's text goes on inside the user's text before it,
+/// because the templates of many local models insist that the roles alternate.
+pub(crate) fn message(spec: &ModelSpec, message: &Message, after_text: bool) -> Encoded {
+    match message.role {
+        Role::User => user(spec, &message.content, after_text),
+        Role::Assistant => {
+            let bytes = assistant(spec, &message.content)
+                .map(|value| json_bytes(&value))
+                .unwrap_or_default();
+            Encoded {
+                bytes,
+                ..Encoded::default()
+            }
+        }
+    }
+}
+
+/// Results carry text alone here, so the images of a result follow in a message of the user.
+fn user(spec: &ModelSpec, content: &[Block], after_text: bool) -> Encoded {
+    let results: Vec<Vec<u8>> = content
+        .iter()
+        .filter_map(|block| tool_result(spec, block))
+        .map(|value| json_bytes(&value))
+        .collect();
+    let images = spec.capabilities.images && content.iter().any(|block| matches!(block, Block::Image { .. }));
+    if images {
+        let parts: Vec<Value> = content.iter().filter_map(part).collect();
+        let said = json_bytes(&json!({ "role": "user", "content": parts }));
+        return Encoded {
+            bytes: results.into_iter().chain([said]).collect::<Vec<_>>().join(&b','),
+            ..Encoded::default()
+        };
+    }
+    let texts: Vec<&str> = content.iter().filter_map(text_or_gap).collect();
+    user_text(results, &texts.join("\n\n"), after_text)
+}
+
+/// Messages that come first, then the user's text, which goes on in the one before where it can.
+pub(crate) fn user_text(mut before: Vec<Vec<u8>>, text: &str, after_text: bool) -> Encoded {
+    if text.is_empty() {
+        return Encoded {
+            bytes: before.join(&b','),
+            ..Encoded::default()
+        };
+    }
+    let joins = after_text && before.is_empty();
+    if joins {
+        return Encoded {
+            bytes: continuation(text),
+            joins,
+            open: true,
+            ..Encoded::default()
+        };
+    }
+    before.push(json_bytes(&json!({ "role": "user", "content": text })));
+    Encoded {
+        bytes: before.join(&b','),
+        open: true,
+        ..Encoded::default()
+    }
+}
+
+/// The rest of a JSON string that is already open, and the end of its message.
+fn continuation(text: &str) -> Vec<u8> {
+    let mut bytes = br"\n\n".to_vec();
+    let quoted = json_bytes(&json!(text));
+    bytes.extend_from_slice(quoted.get(1..).unwrap_or_default());
+    bytes.push(b'}');
+    bytes
+}
+
+fn tool_result(spec: &ModelSpec, block: &Block) -> Option<Value> {
+    let Block::ToolResult {
+        tool_use_id, content, ..
+    } = block
+    else {
+        return None;
+    };
+    Some(json!({ "role": "tool", "tool_call_id": wire_id(spec, tool_use_id), "content": content }))
+}
+
+/// The id as this server takes it: the same for a call and its result, in this process and the next.
+fn wire_id(spec: &ModelSpec, id: &str) -> String {
+    let fits = id.len() == SHORT_ID && id.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    if !spec.compat.short_tool_ids || fits {
+        return id.to_owned();
+    }
+    // FNV-1a: small and the same everywhere. Nine places of 36 letters hold 46 bits, plenty for one conversation.
+    let mut hash = id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    let mut short = String::with_capacity(SHORT_ID);
+    while short.len() < SHORT_ID {
+        let digit = u32::try_from(hash % 36).unwrap_or_default();
+        short.extend(char::from_digit(digit, 36));
+        hash /= 36;
+    }
+    short
+}
+
+/// A text that says something.
+pub(crate) fn text(block: &Block) -> Option<&str> {
+    let Block::Text { text } = block else { return None };
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// A text, or the words that stand for an image that is not sent.
+pub(crate) fn text_or_gap(block: &Block) -> Option<&str> {
+    match block {
+        Block::Image { .. } => Some("[image not available]"),
+        other => text(other),
+    }
+}
+
+fn part(block: &Block) -> Option<Value> {
+    match block {
+        Block::Image {
+            media_type,
+            source: ImageSource::Data(data),
+        } => {
+            let url = format!("data:{media_type};base64,{data}");
+            Some(json!({ "type": "image_url", "image_url": { "url": url } }))
+        }
+        other => text_or_gap(other).map(|text| json!({ "type": "text", "text": text })),
+    }
+}
+
+fn assistant(spec: &ModelSpec, content: &[Block]) -> Option<Value> {
+    let words: String = content.iter().filter_map(text).collect();
+    let calls: Vec<Value> = content.iter().filter_map(|block| call(spec, block)).collect();
+    if words.is_empty() && calls.is_empty() {
+        return None;
+    }
+    let mut message = Map::new();
+    message.insert("role".into(), json!("assistant"));
+    let said = if words.is_empty() {
+        Value::Null
+    } else {
+        json!(words)
+    };
+    message.insert("content".into(), said);
+    if !calls.is_empty() {
+        message.insert("tool_calls".into(), calls.into());
+    }
+    if spec.compat.replay_reasoning {
+        // Under the very field it came in: templates and servers look nowhere else.
+        content
+            .iter()
+            .filter_map(raw_fields)
+            .for_each(|fields| replay(&mut message, fields, &words));
+    }
+    Some(message.into())
+}
+
+fn call(spec: &ModelSpec, block: &Block) -> Option<Value> {
+    let Block::ToolUse { id, name, input } = block else {
+        return None;
+    };
+    let function = json!({ "name": wire_name(name), "arguments": arguments(input).to_string() });
+    Some(json!({ "id": wire_id(spec, id), "type": "function", "function": function }))
+}
+
+fn raw_fields(block: &Block) -> Option<Map<String, Value>> {
+    let Block::Thinking { raw: Some(raw), .. } = block else {
+        return None;
+    };
+    serde_json::from_str(raw).ok()
+}
+
+/// Puts reasoning back where it was; what another dialect made has other fields and stays out.
+fn replay(message: &mut Map<String, Value>, fields: Map<String, Value>, words: &str) {
+    if fields.contains_key("type") {
+        return;
+    }
+    for (name, value) in fields {
+        match value {
+            // Reasoning that came as parts of the content: the words become a part behind it.
+            Value::Array(mut parts) if name == "content" => {
+                parts.extend((!words.is_empty()).then(|| json!({ "type": "text", "text": words })));
+                message.insert(name, parts.into());
+            }
+            value if name == "reasoning_details" || REASONING_FIELDS.contains(&name.as_str()) => {
+                message.insert(name, value);
+            }
+            _ => {}
+        }
+    }
+}

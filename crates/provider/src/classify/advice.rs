@@ -1,0 +1,188 @@
+//! What an error teaches: a request that says it differently may pass.
+
+use super::patterns::has;
+use crate::error::Advice;
+use crate::fields::number;
+use agentd_protocol::{FailureClass, RequestPart, ThinkingLevel};
+use regex::Regex;
+use serde_json::Value;
+use std::sync::LazyLock;
+
+/// The advice of an error; `text` is all its words, in lower case.
+pub(super) fn advice(class: FailureClass, body: &Value, text: &str) -> Option<Advice> {
+    match class {
+        FailureClass::ContextOverflow => window(body, text),
+        FailureClass::InvalidRequest => mended(text),
+        FailureClass::RateLimited
+        | FailureClass::Overloaded
+        | FailureClass::Transient
+        | FailureClass::QuotaExhausted
+        | FailureClass::Auth
+        | FailureClass::ContentFilter
+        | FailureClass::Internal
+        | FailureClass::Cancelled => None,
+    }
+}
+
+/// Windows outside of these bounds are numbers of something else.
+const WINDOWS: std::ops::RangeInclusive<u64> = 128..=1_000_000_000;
+
+/// How servers say how much they take.
+static TAKEN: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    all(&[
+        r"tokens > ([\d,]+) maximum",
+        r"context limit: [\d,]+ \+ [\d,]+ > ([\d,]+)",
+        r"maximum (?:context|prompt) length (?:is|of) ([\d,]+)",
+        r"model with ([\d,]+) maximum context length",
+        r"exceeds the (?:maximum number of tokens allowed|limit of|available context size) \(?([\d,]+)",
+        r"context length of only ([\d,]+)",
+        r"model token limit: ([\d,]+)",
+        r"tokens per min[^:]*: limit ([\d,]+), requested",
+        r"context (?:window|length|size)(?: is| of|:)? ([\d,]+)",
+    ])
+});
+
+/// How servers say how much they got.
+static GOT: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    all(&[
+        r"([\d,]+) tokens > [\d,]+ maximum",
+        r"context limit: ([\d,]+) \+",
+        r"\(([\d,]+) (?:in|of) (?:the )?(?:messages|text input|prompt)",
+        r"resulted in ([\d,]+)",
+        r"request (?:has|contains) ([\d,]+)",
+        r"prompt contains (?:at least )?([\d,]+)",
+        r"token count(?: of)? \(?([\d,]+)",
+        r"request \(([\d,]+) tokens\)",
+        r"keep the first ([\d,]+) tokens",
+        r"requested(?: about)?:? ([\d,]+)",
+    ])
+});
+
+fn all(patterns: &[&str]) -> Vec<Regex> {
+    patterns.iter().filter_map(|one| Regex::new(one).ok()).collect()
+}
+
+/// The first number that one of these finds.
+fn found(patterns: &[Regex], text: &str) -> Option<u64> {
+    let number = patterns.iter().find_map(|one| one.captures(text)?.get(1))?;
+    number.as_str().replace(',', "").parse().ok()
+}
+
+fn window(body: &Value, text: &str) -> Option<Advice> {
+    let field =
+        |name: &str| number(body, &format!("/error/{name}")).or_else(|| number(body, &format!("/{name}")));
+    let tokens = field("n_ctx").or_else(|| found(&TAKEN, text))?;
+    let sent = field("n_prompt_tokens").or_else(|| found(&GOT, text));
+    WINDOWS
+        .contains(&tokens)
+        .then_some(Advice::Window { tokens, sent })
+}
+
+/// The reasoning of earlier answers is not taken back.
+const REASONING: &[&[&str]] = &[
+    &["invalid_encrypted_content"],
+    &["encrypted content", "could not be"],
+    &["signature", "thinking", "block"],
+    &["thought signature", "not valid"],
+    &["thought_signature", "invalid"],
+    &["thinking", "blocks", "cannot be modified"],
+    &["reasoning", "without its required following item"],
+    &["reasoning_content", "not permitted"],
+    &["reasoning_content", "unknown"],
+    &["reasoning_content", "unrecognized"],
+    &["reasoning_content", "unsupported"],
+    &["reasoning_content", "not supported"],
+    &["reasoning_details", "not permitted"],
+    &["'messages", ".reasoning", "unsupported"],
+];
+
+/// Thinking wants the reasoning of earlier answers, and this conversation does not have it.
+const MISSING: &[&[&str]] = &[
+    &["reasoning_content", "must be passed back"],
+    &["reasoning_content", "is missing"],
+    &["expected `thinking`", "but found"],
+];
+
+/// Words of a refusal.
+const REFUSED: &[&str] = &[
+    "not support",
+    "unsupported",
+    "deprecated",
+    "not allowed",
+    "not permitted",
+    "not available",
+    "unknown",
+    "unrecognized",
+    "unexpected",
+    "incompatible",
+    "invalid value",
+    "is invalid",
+    "only the default",
+    "may only be",
+    "must be",
+    "cannot be",
+    "can't be",
+    "only works in",
+];
+
+const THINKING: &[&str] = &[
+    "reasoning_effort",
+    "reasoning.effort",
+    "reasoning effort",
+    "thinking",
+    "effort",
+];
+
+fn mended(text: &str) -> Option<Advice> {
+    let refused = REFUSED.iter().any(|words| text.contains(words));
+    if has(text, MISSING) {
+        Some(Advice::Think(vec![ThinkingLevel::Off]))
+    } else if has(text, REASONING) {
+        Some(Advice::Without(RequestPart::Reasoning))
+    } else if refused && text.contains("temperature") {
+        Some(Advice::Without(RequestPart::Temperature))
+    } else if THINKING.iter().any(|word| text.contains(word)) {
+        let levels = supported(text);
+        (refused || levels.is_some()).then(|| Advice::Think(levels.unwrap_or_default()))
+    } else {
+        None
+    }
+}
+
+/// What stands before a list of what is taken.
+const LISTS: &[&str] = &[
+    "supported values are",
+    "supported values:",
+    "must be one of",
+    "should be one of",
+    "expected one of",
+    "valid values are",
+    "allowed values",
+    "supported levels",
+];
+/// How long such a list can be.
+const LIST: usize = 200;
+
+/// The levels that an error says are taken; none where it says nothing of it.
+fn supported(text: &str) -> Option<Vec<ThinkingLevel>> {
+    let (_, list) = LISTS.iter().find_map(|words| text.split_once(words))?;
+    let list = list.get(..list.floor_char_boundary(LIST)).unwrap_or(list);
+    let list = list.split(". ").next().unwrap_or(list);
+    let words = list.split(|c: char| !c.is_ascii_alphabetic());
+    let mut levels: Vec<ThinkingLevel> = words.filter_map(level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    (!levels.is_empty()).then_some(levels)
+}
+
+fn level(word: &str) -> Option<ThinkingLevel> {
+    match word {
+        "none" | "off" | "disabled" => Some(ThinkingLevel::Off),
+        "minimal" => Some(ThinkingLevel::Minimal),
+        "low" => Some(ThinkingLevel::Low),
+        "medium" => Some(ThinkingLevel::Medium),
+        "high" => Some(ThinkingLevel::High),
+        "xhigh" | "max" => Some(ThinkingLevel::Max),
+        _ => None,
+    }
+}

@@ -1,0 +1,65 @@
+//! llama.cpp's own completion: the server turns the messages into a prompt, and the prompt is completed. Two requests,
+//! because a raw prompt is what can be held to a grammar; tools are told about in the text.
+
+mod request;
+mod stream;
+mod thoughts;
+
+use crate::body::{Encoded, Params, Prompt, RequestBody, ToolDef};
+use crate::dialect::{Codec, Preparation, Reader};
+use crate::error::ModelError;
+use crate::ollama::root;
+use crate::spec::ModelSpec;
+use agentd_protocol::Message;
+use bytes::Bytes;
+use serde_json::Value;
+use stream::CompletionStream;
+
+/// The dialect.
+pub(crate) struct Completion;
+
+impl Codec for Completion {
+    fn url(&self, spec: &ModelSpec) -> String {
+        format!("{}/completion", root(spec))
+    }
+
+    fn prefix(&self, spec: &ModelSpec, prompt: &Prompt<'_>, _: &[ToolDef], _: &Params<'_>) -> Bytes {
+        request::prefix(spec, prompt)
+    }
+
+    fn message(&self, spec: &ModelSpec, message: &Message, after_text: bool) -> Encoded {
+        request::message(spec, message, after_text)
+    }
+
+    fn suffix(&self, spec: &ModelSpec, _: &[ToolDef], params: &Params<'_>) -> Bytes {
+        request::suffix(spec, params)
+    }
+
+    fn preparation(&self) -> Option<&'static dyn Preparation> {
+        Some(&Template)
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::<CompletionStream>::default()
+    }
+
+    fn reader_of(&self, spec: &ModelSpec) -> Box<dyn Reader> {
+        Box::new(CompletionStream::new(spec.context_window))
+    }
+}
+
+/// The chat template of the model, applied by the server.
+struct Template;
+
+impl Preparation for Template {
+    fn url(&self, spec: &ModelSpec) -> String {
+        format!("{}/apply-template", root(spec))
+    }
+
+    fn body(&self, asked: &RequestBody, answer: &Value) -> Result<RequestBody, ModelError> {
+        request::with_prompt(asked, answer)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,78 @@
+//! The generateContent protocol of Gemini.
+
+mod config;
+mod parts;
+mod replay;
+mod request;
+mod stream;
+
+use crate::body::{Encoded, Params, Prompt, ToolDef};
+use crate::dialect::{Codec, Reader};
+use crate::spec::{Credential, ModelSpec};
+use agentd_protocol::Message;
+use bytes::Bytes;
+use stream::GeminiStream;
+
+/// The version of the protocol that is spoken here, for addresses that name none.
+const VERSION: &str = "v1beta";
+
+/// The dialect.
+pub(crate) struct Gemini;
+
+impl Codec for Gemini {
+    fn url(&self, spec: &ModelSpec) -> String {
+        let base = spec.base_url.trim_end_matches('/');
+        let versioned = base
+            .rsplit('/')
+            .next()
+            .and_then(|last| last.strip_prefix('v'))
+            .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
+        let version = if versioned {
+            String::new()
+        } else {
+            format!("/{VERSION}")
+        };
+        // Tuned models come with their collection.
+        let collection = if spec.model.contains('/') { "" } else { "models/" };
+        let method = if spec.stream {
+            "streamGenerateContent?alt=sse"
+        } else {
+            "generateContent"
+        };
+        format!("{base}{version}/{collection}{}:{method}", spec.model)
+    }
+
+    fn headers(&self, _: &ModelSpec, credential: Option<&Credential>) -> Vec<(&'static str, String)> {
+        let key = |credential: &Credential| ("x-goog-api-key", credential.secret.expose().to_owned());
+        credential.map(key).into_iter().collect()
+    }
+
+    fn prefix(&self, _: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], _: &Params<'_>) -> Bytes {
+        request::prefix(prompt, tools)
+    }
+
+    fn message(&self, spec: &ModelSpec, message: &Message, _: bool) -> Encoded {
+        request::message(spec, message, None)
+    }
+
+    fn message_after(
+        &self,
+        spec: &ModelSpec,
+        message: &Message,
+        _: bool,
+        asked: Option<&Message>,
+    ) -> Encoded {
+        request::message(spec, message, asked)
+    }
+
+    fn suffix(&self, spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
+        config::suffix(spec, tools, params)
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::<GeminiStream>::default()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! Recording: real answers become the turns of a script that the scripted dialect can play.
+
+use crate::error::ProviderError;
+use crate::reply::ModelReply;
+use crate::script::{Script, ScriptedCall, ScriptedConversation, ScriptedTurn, words};
+use agentd_protocol::{Block, Message, Role, StopReason};
+use serde_json::Value;
+use std::fs::{File, OpenOptions, remove_file, rename};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The longest script file.
+const LONGEST: u64 = 16 << 20;
+/// How much of a first input names its conversation.
+const WHEN: usize = 4 << 10;
+
+/// One file is written at a time: a recorded answer is read, added and written as a whole.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Adds an answer to the script in a file, under the conversation's first input. Secrets are cut out (I8). The file is
+/// replaced as a whole, so whoever reads it sees the script before or after. This blocks on the disk.
+///
+/// # Errors
+/// When the file cannot be read or written, is no script, or would become longer than 16 MiB; it is then as it was.
+pub fn record(path: &Path, messages: &[Arc<Message>], reply: &ModelReply) -> Result<(), ProviderError> {
+    let _one = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    let wrong = |reason: String| ProviderError::Script {
+        name: path.display().to_string(),
+        reason,
+    };
+    let mut script = read(path)?;
+    add(&mut script, messages, reply);
+    let text = toml::to_string(&script).map_err(|error| wrong(error.to_string()))?;
+    if text.len() as u64 > LONGEST {
+        return Err(wrong(format!("it would be longer than {LONGEST} bytes")));
+    }
+    write(path, &text).map_err(|error| wrong(format!("it cannot be written: {error}")))
+}
+
+/// The script of a file; an empty one where there is none yet.
+fn read(path: &Path) -> Result<Script, ProviderError> {
+    let name = path.display().to_string();
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
+    match read {
+        Ok(_) => Script::parse(&name, &text),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Script::default()),
+        Err(error) => Err(ProviderError::Script {
+            name,
+            reason: format!("it cannot be read: {error}"),
+        }),
+    }
+}
+
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}.new", std::process::id()));
+    // What people and models said is nobody else's business.
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&beside)?;
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all())
+        .and_then(|()| rename(&beside, path));
+    if written.is_err() {
+        let _ = remove_file(&beside);
+    }
+    written
+}
+
+/// Puts an answer where it is played again: as the turn that follows the answers before it.
+fn add(script: &mut Script, messages: &[Arc<Message>], reply: &ModelReply) {
+    let opening = messages.first().map(|message| words(message)).unwrap_or_default();
+    let turns = turns_of(script, when(&opening));
+    let before: Vec<&Arc<Message>> = messages
+        .iter()
+        .filter(|message| message.role == Role::Assistant)
+        .collect();
+    // What came before the recording began, or was dropped from it, is known from the conversation.
+    for message in before.iter().skip(turns.len()) {
+        turns.push(turn(&message.content));
+    }
+    // A step that is taken again replaces what followed.
+    turns.truncate(before.len());
+    let said = turn(&reply.content);
+    let plain = if said.calls.is_empty() {
+        StopReason::EndTurn
+    } else {
+        StopReason::ToolUse
+    };
+    turns.push(ScriptedTurn {
+        usage: Some(reply.usage),
+        stop_reason: Some(reply.stop_reason).filter(|reason| *reason != plain),
+        ..said
+    });
+}
+
+/// The part of a first input that names its conversation.
+fn when(opening: &str) -> String {
+    let redacted = agentd_text::redact(opening);
+    let end = redacted.floor_char_boundary(WHEN);
+    redacted.get(..end).unwrap_or_default().to_owned()
+}
+
+/// The turns of the conversation of this name; one without words has those that every other conversation gets.
+fn turns_of(script: &mut Script, when: String) -> &mut Vec<ScriptedTurn> {
+    if when.is_empty() {
+        return &mut script.turns;
+    }
+    let all = &mut script.conversations;
+    let at = all.iter().position(|one| one.when == when).unwrap_or_else(|| {
+        all.push(ScriptedConversation {
+            when,
+            ..ScriptedConversation::default()
+        });
+        all.len() - 1
+    });
+    match all.get_mut(at) {
+        Some(own) => &mut own.turns,
+        None => &mut script.turns,
+    }
+}
+
+fn turn(content: &[Block]) -> ScriptedTurn {
+    let mut turn = ScriptedTurn::default();
+    for block in content {
+        match block {
+            Block::Text { text } => turn.text.push_str(&agentd_text::redact(text)),
+            Block::Thinking { text, .. } => turn.thinking.push_str(&agentd_text::redact(text)),
+            Block::ToolUse { name, input, .. } => turn.calls.push(ScriptedCall {
+                name: name.clone(),
+                input: redacted(input),
+            }),
+            Block::Image { .. } | Block::ToolResult { .. } | Block::Unknown => {}
+        }
+    }
+    turn.verbatim = turn.text.contains("{{");
+    turn
+}
+
+/// Arguments without secrets.
+fn redacted(input: &Value) -> Value {
+    match input {
+        Value::String(text) => Value::String(agentd_text::redact(text).into_owned()),
+        Value::Array(items) => items.iter().map(redacted).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(key, value)| (key.clone(), redacted(value)))
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => input.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,61 @@
+//! Choosing the model of sessions that name none.
+
+use crate::probe::LocalServer;
+use crate::registry::{Entry, Registry};
+use crate::script::Script;
+use agentd_settings::{Dialect, Settings};
+
+/// The place of a dialect among those that a key was found for.
+const fn place(dialect: Dialect) -> u8 {
+    match dialect {
+        Dialect::Anthropic => 0,
+        Dialect::OpenaiChat => 1,
+        Dialect::OpenaiResponses => 2,
+        Dialect::Gemini => 3,
+        Dialect::LlamaCompletion | Dialect::Ollama | Dialect::Scripted => 4,
+    }
+}
+
+/// The order: what is configured, a key in the environment, a local server, the scripted model.
+pub(super) fn choose_default(settings: &Settings, registry: &mut Registry, local: &[LocalServer]) {
+    let configured = settings.model.default.as_str();
+    if !matches!(configured, "" | "auto") {
+        configured.clone_into(&mut registry.default);
+        "it is model.default of the configuration".clone_into(&mut registry.why);
+        return;
+    }
+    let specs = registry
+        .models
+        .values()
+        .filter_map(|entry| entry.spec.as_ref().ok());
+    let keyed = specs.filter(|spec| spec.credential(None).is_some());
+    // Of equally near ones the first by name.
+    if let Some(spec) = keyed.min_by_key(|spec| place(spec.dialect)) {
+        let why = format!("provider {} has a credential", spec.provider);
+        (registry.default, registry.why) = (spec.name.clone(), why);
+        return;
+    }
+    let at = |server: &LocalServer| {
+        let mut specs = registry
+            .models
+            .values()
+            .filter_map(|entry| entry.spec.as_ref().ok());
+        specs.find(|spec| spec.provider == server.provider).cloned()
+    };
+    if let Some(spec) = local.iter().find_map(at) {
+        let why = format!("a model server answers at {}", spec.base_url);
+        (registry.default, registry.why) = (spec.name.clone(), why);
+        return;
+    }
+    let why = "no credential is in the environment and no local model server answers";
+    let scripted = |entry: &&Entry| entry.dialect == Some(Dialect::Scripted) && entry.spec.is_ok();
+    let found = registry
+        .models
+        .values()
+        .find(scripted)
+        .and_then(|entry| entry.spec.as_ref().ok());
+    match found.map(|spec| spec.name.clone()) {
+        Some(name) => (registry.default, registry.why) = (name, why.to_owned()),
+        None => registry.insert_scripted_default("scripted", Script::builtin(), why),
+    }
+}

@@ -1,0 +1,58 @@
+//! How an answer ended: what it cost, and why there is no more of it.
+
+use crate::classify::classify_stream_error;
+use crate::error::ModelError;
+use crate::fields::number;
+use agentd_protocol::{StopReason, Usage};
+use serde_json::{Value, json};
+
+/// xAI counts what an answer cost in these parts of a dollar.
+const TICKS_PER_USD: f64 = 1e10;
+
+/// The tokens of an answer. The protocol counts those of the cache as input, and reasoning as output.
+pub(crate) fn usage(usage: &Value) -> Usage {
+    let of = |pointer: &str| number(usage, pointer).unwrap_or_default();
+    let cache_read = of("/input_tokens_details/cached_tokens");
+    let cache_write = of("/input_tokens_details/cache_write_tokens");
+    Usage {
+        input: of("/input_tokens")
+            .saturating_sub(cache_read)
+            .saturating_sub(cache_write),
+        output: of("/output_tokens"),
+        cache_read,
+        cache_write,
+        reasoning: of("/output_tokens_details/reasoning_tokens"),
+    }
+}
+
+/// What the provider itself says an answer cost.
+pub(crate) fn cost_usd(usage: &Value) -> Option<f64> {
+    let of = |key: &str| usage.get(key).and_then(Value::as_f64);
+    of("cost").or_else(|| of("cost_in_usd_ticks").map(|ticks| ticks / TICKS_PER_USD))
+}
+
+/// Why an answer is incomplete.
+pub(crate) fn cut(response: &Value) -> StopReason {
+    match response
+        .pointer("/incomplete_details/reason")
+        .and_then(Value::as_str)
+    {
+        Some("max_output_tokens" | "max_tokens" | "length") => StopReason::MaxTokens,
+        Some("content_filter") => StopReason::ContentFilter,
+        _ => StopReason::Other,
+    }
+}
+
+/// An error event that has its fields in itself; one with an object of its own is known to every dialect.
+pub(crate) fn stream_error(frame: &Value) -> ModelError {
+    let fields = json!({ "code": frame.get("code"), "message": frame.get("message") });
+    classify_stream_error(&json!({ "error": fields }))
+}
+
+/// Why an answer failed.
+pub(crate) fn failure(response: &Value) -> ModelError {
+    match response.get("error").filter(|error| !error.is_null()) {
+        Some(error) => classify_stream_error(&json!({ "error": error })),
+        None => ModelError::transient("the provider ended the answer with a failure"),
+    }
+}

@@ -1,0 +1,254 @@
+//! Requests of the Responses protocol.
+
+use crate::body::{Encoded, Params, Prompt, ToolChoice, ToolDef};
+use crate::fields::{arguments, close_messages, json_bytes, text, wire_name};
+use crate::responses::items::{OPENAI, is_own};
+use crate::spec::ModelSpec;
+use crate::thinking;
+use agentd_protocol::{Block, ImageSource, Message, Role, ThinkingLevel};
+use agentd_settings::ThinkingForm;
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+/// The smallest output limit that the protocol takes.
+const MIN_OUTPUT: u32 = 16;
+
+/// What stands for an image that cannot be sent.
+const NO_IMAGE: &str = "[image not available]";
+
+/// Everything before the messages: only what stays the same for a whole session.
+pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef]) -> Bytes {
+    let mut body = Map::new();
+    body.insert("model".into(), json!(spec.model));
+    body.insert("store".into(), json!(false));
+    body.insert("stream".into(), json!(spec.stream));
+    // Models that cannot reason refuse to be asked for it.
+    if spec.capabilities.thinking != ThinkingForm::None {
+        body.insert("include".into(), json!(["reasoning.encrypted_content"]));
+    }
+    // Not every other server knows `instructions`, and some refuse it; a message is understood by all.
+    let as_field = spec.base_url.contains(OPENAI);
+    if as_field && !prompt.system.is_empty() {
+        body.insert("instructions".into(), json!(prompt.system));
+    }
+    if !tools.is_empty() {
+        body.insert("tools".into(), tools.iter().map(tool).collect());
+    }
+    let mut bytes = json_bytes(&Value::Object(body));
+    bytes.pop();
+    bytes.extend_from_slice(br#","input":["#);
+    if !as_field && !prompt.system.is_empty() {
+        let role = if spec.compat.developer_role {
+            "developer"
+        } else {
+            "system"
+        };
+        let part = json!({ "type": "input_text", "text": prompt.system });
+        bytes.extend(json_bytes(&words(role, &json!([part]))));
+    }
+    bytes.into()
+}
+
+/// Without `strict: false` the schema would have to be of the kind that lists every property as required.
+fn tool(tool: &ToolDef) -> Value {
+    json!({
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.schema,
+        "strict": false,
+    })
+}
+
+/// Everything after the messages.
+pub(crate) fn suffix(spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
+    let limit = params.max_output.unwrap_or(spec.max_output).min(spec.max_output);
+    let mut fields = Map::new();
+    fields.insert("max_output_tokens".into(), json!(limit.max(MIN_OUTPUT)));
+    if let Some(temperature) = spec.temperature {
+        fields.insert("temperature".into(), json!(temperature));
+    }
+    if let Some(level) = thinking::level(spec) {
+        fields.insert("reasoning".into(), reasoning(level));
+    }
+    if !tools.is_empty() {
+        if let Some(choice) = tool_choice(params.tool_choice).filter(|_| spec.compat.tool_choice) {
+            fields.insert("tool_choice".into(), choice);
+        }
+        if let Some(parallel) = params.parallel_tools {
+            fields.insert("parallel_tool_calls".into(), json!(parallel));
+        }
+    }
+    if let Some((name, schema)) = params.schema.filter(|_| spec.capabilities.structured_output) {
+        let strict = is_strict(schema);
+        let format = json!({ "type": "json_schema", "name": name, "schema": schema, "strict": strict });
+        fields.insert("text".into(), json!({ "format": format }));
+    }
+    let caches = spec.compat.prompt_cache || spec.base_url.contains(OPENAI);
+    if caches && !params.cache_key.is_empty() {
+        fields.insert("prompt_cache_key".into(), json!(params.cache_key));
+    }
+    close_messages(fields)
+}
+
+fn reasoning(level: ThinkingLevel) -> Value {
+    let effort = match level {
+        ThinkingLevel::Off => return json!({ "effort": "none" }),
+        ThinkingLevel::Minimal => "minimal",
+        ThinkingLevel::Low => "low",
+        ThinkingLevel::Medium => "medium",
+        ThinkingLevel::High => "high",
+        ThinkingLevel::Max => "xhigh",
+    };
+    json!({ "effort": effort, "summary": "auto" })
+}
+
+fn tool_choice(choice: ToolChoice<'_>) -> Option<Value> {
+    match choice {
+        ToolChoice::Unsaid => None,
+        ToolChoice::Auto => Some(json!("auto")),
+        ToolChoice::Off => Some(json!("none")),
+        ToolChoice::Any => Some(json!("required")),
+        ToolChoice::Only(name) => Some(json!({ "type": "function", "name": name })),
+    }
+}
+
+/// Whether a schema is one that the server can hold the model to: closed objects that require all they have.
+fn is_strict(schema: &Value) -> bool {
+    match schema {
+        Value::Object(fields) => {
+            let has = |key: &str| fields.get(key).and_then(Value::as_object);
+            let closed = match has("properties") {
+                Some(properties) => {
+                    let required = fields.get("required").and_then(Value::as_array);
+                    let requires = |name: &String| {
+                        required.is_some_and(|names| names.iter().any(|known| known == name.as_str()))
+                    };
+                    fields.get("additionalProperties") == Some(&json!(false))
+                        && properties.keys().all(requires)
+                }
+                None => fields.get("type") != Some(&json!("object")),
+            };
+            closed && fields.values().all(is_strict)
+        }
+        Value::Array(values) => values.iter().all(is_strict),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
+    }
+}
+
+/// One message as items, in its own order; results come before what else a user says.
+pub(crate) fn message(spec: &ModelSpec, message: &Message) -> Encoded {
+    let items = match message.role {
+        Role::User => user(spec, &message.content),
+        Role::Assistant => assistant(spec, &message.content),
+    };
+    Encoded {
+        bytes: items.join(&b','),
+        ..Encoded::default()
+    }
+}
+
+fn user(spec: &ModelSpec, content: &[Block]) -> Vec<Vec<u8>> {
+    let mut items: Vec<Vec<u8>> = content.iter().filter_map(result).collect();
+    let parts: Vec<Value> = content.iter().filter_map(|block| part(spec, block)).collect();
+    if !parts.is_empty() {
+        items.push(json_bytes(&words("user", &parts.into())));
+    }
+    items
+}
+
+fn words(role: &str, content: &Value) -> Value {
+    json!({ "type": "message", "role": role, "content": content })
+}
+
+fn result(block: &Block) -> Option<Vec<u8>> {
+    let Block::ToolResult {
+        tool_use_id, content, ..
+    } = block
+    else {
+        return None;
+    };
+    let item = json!({ "type": "function_call_output", "call_id": tool_use_id, "output": content });
+    Some(json_bytes(&item))
+}
+
+fn part(spec: &ModelSpec, block: &Block) -> Option<Value> {
+    match block {
+        Block::Text { text } if text.trim().is_empty() => None,
+        Block::Text { text } => Some(json!({ "type": "input_text", "text": text })),
+        Block::Image {
+            media_type,
+            source: ImageSource::Data(data),
+        } if spec.capabilities.images => {
+            let url = format!("data:{media_type};base64,{data}");
+            Some(json!({ "type": "input_image", "detail": "auto", "image_url": url }))
+        }
+        Block::Image { .. } => Some(json!({ "type": "input_text", "text": NO_IMAGE })),
+        Block::Thinking { .. } | Block::ToolUse { .. } | Block::ToolResult { .. } | Block::Unknown => None,
+    }
+}
+
+fn assistant(spec: &ModelSpec, content: &[Block]) -> Vec<Vec<u8>> {
+    let (mut items, mut spoken) = (Vec::new(), false);
+    // What a message said about itself stands before its text.
+    let mut phase = Value::Null;
+    for block in content {
+        match block {
+            Block::Text { text } if !text.trim().is_empty() => {
+                let mut item = words("assistant", &json!([{ "type": "output_text", "text": text }]));
+                if let (Some(item), false) = (item.as_object_mut(), phase.is_null()) {
+                    item.insert("phase".into(), phase.take());
+                }
+                items.push(json_bytes(&item));
+                spoken = true;
+            }
+            Block::ToolUse { id, name, input } => {
+                let arguments = arguments(input).to_string();
+                let name = wire_name(name);
+                let item =
+                    json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments });
+                items.push(json_bytes(&item));
+                spoken = true;
+            }
+            Block::Thinking { raw: Some(raw), .. } => match replayed(spec, raw) {
+                Some(Replay::Phase(found)) => phase = found,
+                Some(Replay::Reasoning) => items.push(raw.clone().into_bytes()),
+                Some(Replay::Item) => {
+                    items.push(raw.clone().into_bytes());
+                    spoken = true;
+                }
+                None => {}
+            },
+            Block::Text { .. }
+            | Block::Image { .. }
+            | Block::Thinking { .. }
+            | Block::ToolResult { .. }
+            | Block::Unknown => {}
+        }
+    }
+    // Reasoning that led to nothing, as in an answer that was cut off, is refused.
+    if spoken { items } else { Vec::new() }
+}
+
+/// What an item that was kept closed is good for.
+enum Replay {
+    /// The phase of the message whose text follows.
+    Phase(Value),
+    /// Reasoning, for what follows it.
+    Reasoning,
+    /// An item of a kind that is not ours to know.
+    Item,
+}
+
+fn replayed(spec: &ModelSpec, raw: &str) -> Option<Replay> {
+    let mut item: Value = serde_json::from_str(raw).ok().filter(is_own)?;
+    match text(&item, "type") {
+        "message" => item.get_mut("phase").map(|phase| Replay::Phase(phase.take())),
+        "reasoning" => {
+            // Without its content it is only the name of something that the server did not keep.
+            let kept = !text(&item, "encrypted_content").is_empty() || !spec.base_url.contains(OPENAI);
+            (kept && spec.compat.replay_reasoning).then_some(Replay::Reasoning)
+        }
+        _ => Some(Replay::Item),
+    }
+}

@@ -1,0 +1,198 @@
+//! What a confined warden and its commands may touch.
+
+use crate::environment::Environment;
+use agentd_protocol::SandboxLevel;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The walls around one session's commands. They write below the working directory and a private temporary directory,
+/// and nowhere else.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Confinement {
+    /// How strong they are.
+    pub level: SandboxLevel,
+    /// The session's temporary directory; made when it is not there.
+    pub temp: PathBuf,
+    /// What may be read and run besides these two: [`readable`].
+    pub read: Vec<PathBuf>,
+}
+
+impl Confinement {
+    /// The temporary directory as commands see it.
+    pub(crate) fn temp_inside(&self) -> &Path {
+        match self.level {
+            SandboxLevel::Isolated => Path::new("/tmp"),
+            SandboxLevel::Confined | SandboxLevel::None => &self.temp,
+        }
+    }
+}
+
+/// Programs and what they need to start.
+const PROGRAMS: [&str; 10] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/opt",
+    "/nix/store",
+    "/gnu/store",
+];
+
+/// Settings of the machine that programs read and that hold no secret.
+const SETTINGS: [&str; 44] = [
+    "alternatives",
+    "bash.bashrc",
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "debian_version",
+    "default/locale",
+    "dpkg",
+    "environment.d",
+    "fonts",
+    "gai.conf",
+    "gitattributes",
+    "gitconfig",
+    "group",
+    "host.conf",
+    "hostname",
+    "hosts",
+    "inputrc",
+    "issue",
+    "java-17-openjdk",
+    "java-21-openjdk",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "ld.so.preload",
+    "locale.alias",
+    "locale.conf",
+    "localtime",
+    "login.defs",
+    "magic",
+    "mime.types",
+    "nsswitch.conf",
+    "os-release",
+    "passwd",
+    "perl",
+    "pki/tls/certs",
+    "profile",
+    "profile.d",
+    "protocols",
+    "python3",
+    "resolv.conf",
+    "services",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+];
+
+/// Below the home directory: toolchains, and settings without credentials.
+const HOME: [&str; 12] = [
+    ".cargo/bin",
+    ".cargo/config.toml",
+    ".cargo/env",
+    ".cargo/git",
+    ".cargo/registry",
+    ".config/git/attributes",
+    ".config/git/config",
+    ".config/git/ignore",
+    ".gitconfig",
+    ".nvm/versions",
+    ".pyenv",
+    ".rustup",
+];
+
+/// What commands may read and run: programs, the machine's settings that are no secrets, the toolchains on PATH, and what
+/// the operator adds. What is not there is left out later.
+#[must_use]
+pub fn readable(environment: &Environment, extra: &[PathBuf]) -> Vec<PathBuf> {
+    let value = |name: &str| {
+        let mut found = environment.iter().filter(move |(key, _)| *key == name);
+        found.next().map(|(_, value)| value)
+    };
+    let mut paths: Vec<PathBuf> = PROGRAMS.iter().map(PathBuf::from).collect();
+    paths.extend(SETTINGS.iter().map(|name| Path::new("/etc").join(name)));
+    let home = value("HOME").map(Path::new).filter(|home| home.is_absolute());
+    paths.extend(
+        home.iter()
+            .flat_map(|home| HOME.iter().map(|name| home.join(name))),
+    );
+    for entry in value("PATH").unwrap_or_default().split(':').map(Path::new) {
+        paths.extend(toolchain(entry));
+    }
+    for (variable, parts) in [
+        ("CARGO_HOME", &["bin", "config.toml", "git", "registry"][..]),
+        ("RUSTUP_HOME", &[""][..]),
+    ] {
+        let root = value(variable).map(Path::new).filter(|root| root.is_absolute());
+        paths.extend(
+            root.iter()
+                .flat_map(|root| parts.iter().map(|part| root.join(part))),
+        );
+    }
+    paths.extend(extra.iter().cloned());
+    paths.retain(|path| path.is_absolute() && path.parent().is_some());
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+/// A directory of programs, and what lies beside it as programs expect it.
+fn toolchain(entry: &Path) -> Vec<PathBuf> {
+    if !entry.is_absolute() {
+        return Vec::new();
+    }
+    let mut paths = vec![entry.to_owned()];
+    if entry.ends_with("bin")
+        && let Some(root) = entry.parent()
+    {
+        paths.extend(["include", "lib", "lib64", "libexec"].map(|name| root.join(name)));
+    }
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn toolchains_on_path_are_readable_and_credentials_beside_them_are_not() {
+        let environment = Environment::default()
+            .with("HOME", "/home/ana")
+            .with("PATH", "/home/ana/.cargo/bin:/srv/go/bin:relative:/usr/bin")
+            .with("CARGO_HOME", "/srv/cargo");
+        let paths = readable(
+            &environment,
+            &["/data/models".into(), "not/absolute".into(), "/".into()],
+        );
+        for expected in [
+            "/usr",
+            "/etc/passwd",
+            "/home/ana/.cargo/bin",
+            "/home/ana/.rustup",
+            "/srv/go/bin",
+            "/srv/go/lib",
+            "/srv/cargo/registry",
+            "/data/models",
+        ] {
+            assert!(paths.contains(&PathBuf::from(expected)), "{expected} is missing");
+        }
+        let secrets = [
+            "/home/ana/.cargo/credentials.toml",
+            "/home/ana/.ssh/id_ed25519",
+            "/home/ana/.config/git/credentials",
+            "/etc/shadow",
+            "/srv/cargo/credentials.toml",
+        ];
+        for secret in secrets.map(Path::new) {
+            assert!(
+                !paths.iter().any(|path| secret.starts_with(path)),
+                "{secret:?} is readable"
+            );
+        }
+        assert!(paths.iter().all(|path| path.is_absolute()));
+    }
+}

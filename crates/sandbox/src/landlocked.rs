@@ -1,0 +1,79 @@
+//! The file rules of the kernel: Landlock, for the calling thread and all that it starts.
+
+use crate::confinement::Confinement;
+use agentd_protocol::SandboxLevel;
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetError, Scope, path_beneath_rules,
+};
+use std::path::Path;
+
+/// Without these rights a file can be emptied that may not be written.
+const NEEDED: ABI = ABI::V3;
+/// What is used where the kernel has it: devices, TCP, signals and abstract sockets.
+const WANTED: ABI = ABI::V6;
+
+/// Devices that every program may use.
+const DEVICES: [&str; 6] = [
+    "/dev/full",
+    "/dev/null",
+    "/dev/random",
+    "/dev/tty",
+    "/dev/urandom",
+    "/dev/zero",
+];
+/// What of the machine is no secret. The rest of /proc shows other processes.
+const MACHINE: [&str; 10] = [
+    "/proc/cpuinfo",
+    "/proc/filesystems",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/sys/kernel",
+    "/proc/sys/vm",
+    "/proc/uptime",
+    "/proc/version",
+    "/sys/devices/system/cpu",
+];
+/// These are a session's own where there are namespaces.
+const OWN: [&str; 3] = ["/dev/pts", "/dev/ptmx", "/dev/shm"];
+
+/// Restricts the calling thread. The version of the kernel's interface, or why it cannot be done.
+pub(crate) fn restrict(walls: &Confinement, workdir: &Path) -> Result<u32, String> {
+    let abi = apply(walls, workdir).map_err(|error| {
+        format!("Landlock is not there as needed (interface 3, Linux 6.2, enabled with lsm=): {error}")
+    })?;
+    abi.ok_or_else(|| "Landlock was not enforced".to_owned())
+}
+
+fn apply(walls: &Confinement, workdir: &Path) -> Result<Option<u32>, RulesetError> {
+    let (all, read) = (AccessFs::from_all(WANTED), AccessFs::from_read(WANTED));
+    let isolated = walls.level == SandboxLevel::Isolated;
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_all(NEEDED))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)?
+        .handle_access(AccessNet::from_all(WANTED))?
+        .scope(Scope::from_all(WANTED))?
+        .create()?
+        .no_new_privs(true)
+        .add_rules(path_beneath_rules(&walls.read, read))?
+        .add_rules(path_beneath_rules(DEVICES, all))?
+        .add_rules(path_beneath_rules(MACHINE, read))?;
+    if isolated {
+        rules = rules
+            .add_rules(path_beneath_rules(OWN, all))?
+            .add_rules(path_beneath_rules(["/proc"], read))?;
+    }
+    for root in [workdir, walls.temp_inside()] {
+        let Ok(root) = PathFd::new(root) else { continue };
+        rules = rules.add_rule(PathBeneath::new(root, all))?;
+    }
+    let status = rules.restrict_self()?;
+    let enforced = status.no_new_privs && status.ruleset != landlock::RulesetStatus::NotEnforced;
+    Ok(match status.landlock {
+        LandlockStatus::Available { effective_abi, .. } if enforced => Some(effective_abi as u32),
+        _ => None,
+    })
+}

@@ -1,0 +1,66 @@
+//! Commands that the daemon talks with: three pipes instead of one.
+
+use crate::error::SandboxError;
+use crate::running::Running;
+use crate::warden::{CommandSpec, Warden};
+use rustix::fd::OwnedFd;
+use rustix::pipe::{PipeFlags, pipe_with};
+use std::io;
+use tokio::net::unix::pipe;
+
+/// A running command with an input, an output, and an error output apart from it.
+#[derive(Debug)]
+pub struct Piped {
+    /// Its standard input.
+    pub stdin: pipe::Sender,
+    /// Its standard output.
+    pub stdout: pipe::Receiver,
+    /// The command; what is heard of it is its error output. Dropping it kills the command.
+    pub running: Running,
+}
+
+impl Warden {
+    /// Starts a command that is talked with. Dropping [`Piped::running`] kills it.
+    ///
+    /// # Errors
+    /// As for [`Warden::run`].
+    pub async fn run_piped(&self, command: CommandSpec) -> Result<Piped, SandboxError> {
+        let (stdin, to_command) = new_pipe()?;
+        let (from_command, stdout) = new_pipe()?;
+        let (errors, stderr) = new_pipe()?;
+        let piped = (
+            pipe::Sender::from_owned_fd(to_command).map_err(failed)?,
+            pipe::Receiver::from_owned_fd(from_command).map_err(failed)?,
+            pipe::Receiver::from_owned_fd(errors).map_err(failed)?,
+        );
+        let running = self.start(command, piped.2, vec![stdout, stderr, stdin]).await?;
+        Ok(Piped {
+            stdin: piped.0,
+            stdout: piped.1,
+            running,
+        })
+    }
+}
+
+/// A pipe for the output of a command, with two ends to write to.
+pub(crate) fn output_pipe() -> Result<(pipe::Receiver, OwnedFd, OwnedFd), SandboxError> {
+    let (read, write) = new_pipe()?;
+    let second = write.try_clone().map_err(failed)?;
+    Ok((
+        pipe::Receiver::from_owned_fd(read).map_err(failed)?,
+        write,
+        second,
+    ))
+}
+
+fn new_pipe() -> Result<(OwnedFd, OwnedFd), SandboxError> {
+    pipe_with(PipeFlags::CLOEXEC).map_err(|errno| failed(errno.into()))
+}
+
+fn failed(source: io::Error) -> SandboxError {
+    SandboxError::Io {
+        action: "open",
+        path: "a pipe".to_owned(),
+        source,
+    }
+}

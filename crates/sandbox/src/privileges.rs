@@ -1,0 +1,77 @@
+//! What a confined warden gives away for itself and for all that it starts.
+
+use rustix::io::Errno;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, capability_is_in_bounding_set, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
+};
+
+/// The largest file: a sparse one does not fill a disk by accident.
+const FILE_BYTES: u64 = 16 << 30;
+const OPEN_FILES: u64 = 65_536;
+/// Of the user, not of the session; it does not hold root back.
+const PROCESSES: u64 = 4_096;
+
+/// Gives away every privilege of the calling thread for good, and sets its limits.
+pub(crate) fn drop_all() -> Result<(), String> {
+    let failed = |what: &str| {
+        let what = what.to_owned();
+        move |error: Errno| format!("{what}: {error}")
+    };
+    umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+    for (resource, most) in [
+        (Resource::Core, 0),
+        (Resource::Fsize, FILE_BYTES),
+        (Resource::Nofile, OPEN_FILES),
+        (Resource::Nproc, PROCESSES),
+    ] {
+        setrlimit(resource, lowered(getrlimit(resource), most)).map_err(failed("limits"))?;
+    }
+    set_no_new_privs(true).map_err(failed("no_new_privs"))?;
+    clear_ambient_capability_set().map_err(failed("ambient capabilities"))?;
+    for bit in 0..u64::BITS {
+        let one = CapabilitySet::from_bits_retain(1 << bit);
+        match capability_is_in_bounding_set(one) {
+            Ok(true) => match remove_capability_from_bounding_set(one) {
+                // Who may not do this has no capability to lose.
+                Ok(()) | Err(Errno::PERM) => {}
+                Err(error) => return Err(failed("bounding set")(error)),
+            },
+            Ok(false) => {}
+            // The kernel knows no more of them.
+            Err(_) => break,
+        }
+    }
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    set_capabilities(None, none).map_err(failed("capabilities"))?;
+    if capabilities(None).map_err(failed("capabilities"))? == none {
+        Ok(())
+    } else {
+        Err("capabilities are left".to_owned())
+    }
+}
+
+fn lowered(now: Rlimit, most: u64) -> Rlimit {
+    let at_most = |limit: Option<u64>| Some(limit.map_or(most, |limit| limit.min(most)));
+    Rlimit {
+        current: at_most(now.current),
+        maximum: at_most(now.maximum),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_lowered_and_never_raised() {
+        let limits = |current, maximum| Rlimit { current, maximum };
+        assert_eq!(lowered(limits(None, None), 5), limits(Some(5), Some(5)));
+        assert_eq!(lowered(limits(Some(3), Some(9)), 5), limits(Some(3), Some(5)));
+    }
+}

@@ -1,0 +1,264 @@
+//! Finding out which levels work here: by running the real plan, and by trying from inside what must not work.
+
+use crate::attempt::{ATTEMPT_ARG, HELD};
+use crate::bubble;
+use crate::confinement::{Confinement, readable};
+use crate::environment::Environment;
+use crate::error::SandboxError;
+use crate::level::{Finding, Findings, Refusal};
+use crate::resident::WARDEN_ARG;
+use crate::running::Exit;
+use crate::slot::WardenSpec;
+use crate::warden::{CommandSpec, Warden};
+use agentd_protocol::SandboxLevel;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
+
+/// What was found out is kept here, in the data directory.
+const FILE: &str = "sandbox.json";
+/// How long finding out may take.
+const WITHIN: Duration = Duration::from_secs(20);
+/// How long the probe's own warden may take to end.
+const CLOSE_WITHIN: Duration = Duration::from_secs(5);
+
+/// What is needed to find out.
+#[derive(Debug, Clone)]
+pub struct ProbeSpec {
+    /// The daemon's own program.
+    pub exe: PathBuf,
+    /// What commands see.
+    pub environment: Environment,
+    /// What commands may read besides the usual.
+    pub read: Vec<PathBuf>,
+    /// The data directory.
+    pub data_dir: PathBuf,
+}
+
+/// What was found out, and under which circumstances.
+#[derive(Debug, Serialize, Deserialize)]
+struct Record {
+    circumstances: String,
+    findings: Findings,
+}
+
+/// What was found out when the daemon of this data directory started.
+#[must_use]
+pub fn recorded(data_dir: &Path) -> Option<Findings> {
+    read(data_dir).map(|record| record.findings)
+}
+
+fn read(data_dir: &Path) -> Option<Record> {
+    serde_json::from_slice(&fs::read(data_dir.join(FILE)).ok()?).ok()
+}
+
+/// What the running daemon chose of it.
+const IN_USE: &str = "sandbox-in-use.json";
+
+/// Puts down which level a daemon runs commands at, or why it runs none, for those who ask.
+///
+/// # Errors
+/// When the data directory cannot be used.
+pub fn note_choice(data_dir: &Path, choice: &Result<SandboxLevel, Refusal>) -> io::Result<()> {
+    fs::write(data_dir.join(IN_USE), serde_json::to_vec(choice)?)
+}
+
+/// What the daemon of this data directory chose at its last start.
+#[must_use]
+pub fn noted_choice(data_dir: &Path) -> Option<Result<SandboxLevel, Refusal>> {
+    serde_json::from_slice(&fs::read(data_dir.join(IN_USE)).ok()?).ok()
+}
+
+/// Which levels work here. Once per boot of the machine and version of the program; after that from the data directory.
+///
+/// # Errors
+/// When the data directory cannot be used.
+pub async fn probe(spec: &ProbeSpec) -> Result<Findings, SandboxError> {
+    let circumstances = circumstances(spec);
+    if let Some(record) = read(&spec.data_dir).filter(|record| record.circumstances == circumstances) {
+        return Ok(record.findings);
+    }
+    let dir = spec
+        .data_dir
+        .join("tmp")
+        .join(format!("probe-{}", std::process::id()));
+    let failed = |source: io::Error| SandboxError::Io {
+        action: "prepare",
+        path: dir.display().to_string(),
+        source,
+    };
+    fs::create_dir_all(&dir).map_err(failed)?;
+    let (isolated, confined) = tokio::join!(
+        level(spec, SandboxLevel::Isolated, &dir),
+        level(spec, SandboxLevel::Confined, &dir)
+    );
+    // It was made by us and holds nothing of worth.
+    let _ = fs::remove_dir_all(&dir);
+    let abi = |found: &Result<u32, Refusal>| found.as_ref().ok().copied().unwrap_or(0);
+    let findings = Findings {
+        landlock_abi: abi(&confined).max(abi(&isolated)),
+        isolated: finding(isolated),
+        confined: finding(confined),
+        root: rustix::process::geteuid().is_root(),
+    };
+    let record = Record {
+        circumstances,
+        findings: findings.clone(),
+    };
+    let bytes = serde_json::to_vec_pretty(&record).map_err(|error| failed(error.into()))?;
+    fs::write(spec.data_dir.join(FILE), bytes).map_err(failed)?;
+    Ok(findings)
+}
+
+fn finding(found: Result<u32, Refusal>) -> Finding {
+    match found {
+        Ok(_) => Finding::Works,
+        Err(why) => Finding::Missing(why),
+    }
+}
+
+/// What the findings depend on.
+fn circumstances(spec: &ProbeSpec) -> String {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let program = fs::metadata(&spec.exe).map(|found| {
+        use std::os::unix::fs::MetadataExt as _;
+        (found.ino(), found.mtime(), found.size())
+    });
+    let bwrap = bubble::find(&spec.environment);
+    let user = rustix::process::geteuid().as_raw();
+    format!("{} {program:?} {bwrap:?} {user} {:?}", boot.trim(), spec.read)
+}
+
+async fn level(spec: &ProbeSpec, level: SandboxLevel, dir: &Path) -> Result<u32, Refusal> {
+    let found = timeout(WITHIN, try_level(spec, level, dir)).await;
+    let message = match found {
+        Ok(Ok(abi)) => return Ok(abi),
+        Ok(Err(message)) => message,
+        Err(_) => format!("no answer within {} s", WITHIN.as_secs()),
+    };
+    Err(Refusal {
+        fix: fix(level, &message),
+        message,
+    })
+}
+
+fn fix(level: SandboxLevel, message: &str) -> String {
+    let fix = match level {
+        SandboxLevel::Isolated if message.contains("not on the PATH") => {
+            "install bubblewrap (apt-get install bubblewrap) and start agentd again"
+        }
+        SandboxLevel::Isolated => {
+            "allow user namespaces (sysctl user.max_user_namespaces; in a container a seccomp profile that permits \
+             unshare and mount), or work at the level confined"
+        }
+        SandboxLevel::Confined | SandboxLevel::None => {
+            "boot a kernel of 6.2 or later with Landlock (lsm=landlock,...), install bubblewrap, or, if this machine is \
+             itself the sandbox, set sandbox.level = \"none\" and sandbox.require = \"none\""
+        }
+    };
+    fix.to_owned()
+}
+
+/// Runs what must work and what must not. The version of Landlock in use.
+async fn try_level(spec: &ProbeSpec, level: SandboxLevel, dir: &Path) -> Result<u32, String> {
+    let text = |error: io::Error| error.to_string();
+    let name = if level == SandboxLevel::Isolated {
+        "isolated"
+    } else {
+        "confined"
+    };
+    let (workdir, outside) = (dir.join(name), dir.join(format!("{name}-outside")));
+    fs::create_dir_all(&workdir).map_err(text)?;
+    fs::create_dir_all(&outside).map_err(text)?;
+    // The attempts are made by this program.
+    let exe = fs::read_link(&spec.exe).unwrap_or_else(|_| spec.exe.clone());
+    let mut read = readable(&spec.environment, &spec.read);
+    // A path of the settings may hold the place of the attempts.
+    read.retain(|path| !dir.starts_with(path));
+    read.push(exe.clone());
+    let walls = Confinement {
+        level,
+        temp: dir.join(format!("{name}-temp")),
+        read,
+    };
+    let warden = WardenSpec {
+        exe: spec.exe.clone(),
+        workdir: workdir.clone(),
+        environment: spec.environment.clone(),
+    };
+    let (warden, abi) = Warden::spawn_confined(&warden, &walls)
+        .await
+        .map_err(|error| error.to_string())?;
+    let tried = attempts(&warden, &exe, &workdir, &outside, level).await;
+    warden.close(CLOSE_WITHIN).await;
+    tried.map(|()| abi)
+}
+
+async fn attempts(
+    warden: &Warden,
+    exe: &Path,
+    workdir: &Path,
+    outside: &Path,
+    level: SandboxLevel,
+) -> Result<(), String> {
+    let text = |error: io::Error| error.to_string();
+    let (canary, target) = (outside.join("canary"), outside.join("written"));
+    fs::write(&canary, "canary").map_err(text)?;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(text)?;
+    let address = listener.local_addr().map_err(text)?;
+    let run = |argv: Vec<String>| exit(warden, argv, workdir);
+    let attempt = |kind: &str, target: String| {
+        let exe = exe.display().to_string();
+        run(vec![
+            exe,
+            WARDEN_ARG.into(),
+            ATTEMPT_ARG.into(),
+            kind.into(),
+            target,
+        ])
+    };
+    let inside = workdir.join("written").display().to_string();
+    let (nothing, write, wrote, read, connect) = tokio::join!(
+        run(vec!["true".to_owned()]),
+        attempt("write", inside),
+        attempt("write", target.display().to_string()),
+        attempt("read", canary.display().to_string()),
+        attempt("connect", address.to_string()),
+    );
+    expect("`true` does not run", nothing?, 0)?;
+    expect("the working directory cannot be written", write?, 0)?;
+    expect("a command can read what it must not", read?, HELD)?;
+    expect("a command can connect to the network", connect?, HELD)?;
+    // In a file system of its own it may write what nobody else sees.
+    if level == SandboxLevel::Confined {
+        expect("a command can write outside of its directory", wrote?, HELD)?;
+    }
+    if target.exists() {
+        return Err("a command can write outside of its directory".to_owned());
+    }
+    Ok(())
+}
+
+fn expect(otherwise: &str, exit: Exit, code: u8) -> Result<(), String> {
+    if exit.code == Some(i32::from(code)) {
+        return Ok(());
+    }
+    Err(format!(
+        "{otherwise} (it ended with {:?}, signal {:?})",
+        exit.code, exit.signal
+    ))
+}
+
+async fn exit(warden: &Warden, argv: Vec<String>, cwd: &Path) -> Result<Exit, String> {
+    let command = CommandSpec {
+        argv,
+        cwd: cwd.to_owned(),
+        env: Vec::new(),
+    };
+    let mut running = warden.run(command).await.map_err(|error| error.to_string())?;
+    running.exit().await.map_err(|error| error.to_string())
+}

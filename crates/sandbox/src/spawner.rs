@@ -1,0 +1,78 @@
+//! The warden's thread that starts confined commands. It alone is behind Landlock and seccomp, and what it starts inherits
+//! both; the warden's first thread stays outside, so that no command can signal it, and sees the process table.
+
+use crate::confinement::Confinement;
+use crate::{landlocked, launch, privileges, syscalls};
+use nix::unistd::gettid;
+use rustix::fd::OwnedFd;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// A command to start.
+pub(crate) struct Job {
+    pub(crate) argv: Vec<String>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) env: Vec<(String, String)>,
+    pub(crate) descriptors: Vec<OwnedFd>,
+}
+
+impl Job {
+    /// Starts it from the calling thread.
+    pub(crate) fn start(self) -> io::Result<u32> {
+        launch::command(&self.argv, &self.cwd, self.env, self.descriptors)
+    }
+}
+
+/// The thread. It lives as long as the process.
+pub(crate) struct Spawner {
+    jobs: SyncSender<(Job, SyncSender<io::Result<u32>>)>,
+}
+
+impl Spawner {
+    /// Confines the process and starts the thread. Also the version of Landlock in use.
+    pub(crate) fn start(walls: Confinement, workdir: PathBuf) -> Result<(Self, u32), String> {
+        privileges::drop_all()?;
+        let (jobs, queue) = sync_channel(1);
+        let (ready, confined) = sync_channel(1);
+        std::thread::Builder::new()
+            .name("spawner".to_owned())
+            .spawn(move || {
+                let done = confine(&walls, &workdir);
+                let good = done.is_ok();
+                if ready.send(done).is_ok() && good {
+                    serve(&queue);
+                }
+            })
+            .map_err(|error| format!("the thread that starts commands: {error}"))?;
+        let abi = confined
+            .recv()
+            .map_err(|_| "the thread that starts commands ended".to_owned())??;
+        Ok((Self { jobs }, abi))
+    }
+
+    /// Starts a command behind the walls.
+    pub(crate) fn launch(&self, job: Job) -> io::Result<u32> {
+        let gone = || io::Error::other("the thread that starts commands ended");
+        let (answer, started) = sync_channel(1);
+        self.jobs.send((job, answer)).map_err(|_| gone())?;
+        started.recv().map_err(|_| gone())?
+    }
+}
+
+fn confine(walls: &Confinement, workdir: &Path) -> Result<u32, String> {
+    let abi = landlocked::restrict(walls, workdir)?;
+    // This thread is behind the same walls as its commands, so the walls do not keep them from it: its number does.
+    let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get());
+    let own = [gettid().as_raw(), nix::unistd::getpid().as_raw()];
+    let spared: Vec<i32> = own.into_iter().chain(parent).collect();
+    syscalls::restrict(walls.level, &spared)?;
+    Ok(abi)
+}
+
+fn serve(queue: &Receiver<(Job, SyncSender<io::Result<u32>>)>) {
+    while let Ok((job, answer)) = queue.recv() {
+        // Who asked waits for this.
+        let _ = answer.send(job.start());
+    }
+}

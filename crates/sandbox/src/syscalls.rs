@@ -1,0 +1,222 @@
+//! The system calls that confined commands do not get: seccomp filters for the calling thread and all that it starts.
+
+use agentd_protocol::SandboxLevel;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch, apply_filter,
+};
+use std::collections::BTreeMap;
+
+/// Refused whatever the arguments: other processes' memory, keys, mounts, namespaces, the kernel itself.
+const REFUSED: &[libc::c_long] = &[
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_adjtimex,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
+    libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kcmp,
+    libc::SYS_kexec_file_load,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_migrate_pages,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_move_pages,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pivot_root,
+    libc::SYS_process_madvise,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
+    libc::SYS_setns,
+    libc::SYS_settimeofday,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+    libc::SYS_vhangup,
+];
+
+#[cfg(target_arch = "x86_64")]
+const REFUSED_HERE: &[libc::c_long] = &[libc::SYS_ioperm, libc::SYS_iopl, libc::SYS_modify_ldt];
+#[cfg(not(target_arch = "x86_64"))]
+const REFUSED_HERE: &[libc::c_long] = &[];
+
+/// With the position of the mode: no file gets the rights of its owner (set-user-id, set-group-id).
+#[cfg(target_arch = "x86_64")]
+const MODES: &[(libc::c_long, u8)] = &[
+    (libc::SYS_chmod, 1),
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const MODES: &[(libc::c_long, u8)] = &[
+    (libc::SYS_fchmod, 1),
+    (libc::SYS_fchmodat, 2),
+    (libc::SYS_fchmodat2, 2),
+];
+
+/// With the position of the process: only for oneself (0). Landlock has no word about these.
+const ONLY_FOR_ITSELF: &[(libc::c_long, u8)] = &[
+    (libc::SYS_ioprio_set, 1),
+    (libc::SYS_prlimit64, 0),
+    (libc::SYS_sched_setaffinity, 0),
+    (libc::SYS_sched_setattr, 0),
+    (libc::SYS_sched_setparam, 0),
+    (libc::SYS_sched_setscheduler, 0),
+    (libc::SYS_setpriority, 1),
+];
+
+/// With the value that means a single process: the others mean a group, or all processes of the user, with the same 0.
+const ONLY_ONE_PROCESS: &[(libc::c_long, u64)] = &[(libc::SYS_ioprio_set, 1), (libc::SYS_setpriority, 0)];
+
+/// With the positions of processes: these send signals, or make a handle with which they are sent.
+const SIGNALS: &[(libc::c_long, &[u8])] = &[
+    (libc::SYS_kill, &[0]),
+    (libc::SYS_pidfd_open, &[0]),
+    (libc::SYS_rt_sigqueueinfo, &[0]),
+    (libc::SYS_rt_tgsigqueueinfo, &[0, 1]),
+    (libc::SYS_tgkill, &[0, 1]),
+    (libc::SYS_tkill, &[0]),
+];
+
+/// The flags of `clone` that make namespaces.
+const NAMESPACES: [i32; 7] = [
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWUTS,
+];
+
+/// Put characters into a terminal's input.
+const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541c];
+/// Sends signals to single threads.
+const SET_OWNER_EXTENDED: u64 = 15;
+const SET_ID_BITS: [u64; 2] = [0o4000, 0o2000];
+
+type Rules = BTreeMap<i64, Vec<SeccompRule>>;
+
+/// Restricts the calling thread. `spared` are the processes and threads that no command may signal, whatever else it may.
+pub(crate) fn restrict(level: SandboxLevel, spared: &[i32]) -> Result<(), String> {
+    for program in programs(level, spared).map_err(|error| format!("seccomp: {error}"))? {
+        apply_filter(&program).map_err(|error| format!("seccomp is not there as needed: {error}"))?;
+    }
+    Ok(())
+}
+
+fn programs(level: SandboxLevel, spared: &[i32]) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
+    let arch: TargetArch = std::env::consts::ARCH.try_into()?;
+    let compile = |rules, errno: i32| {
+        let refuse = SeccompAction::Errno(errno.unsigned_abs());
+        SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?.try_into()
+    };
+    // Its flags lie in memory, where a filter cannot look; the C library then falls back to clone.
+    let unknown = Rules::from([(libc::SYS_clone3, Vec::new())]);
+    Ok(vec![
+        no_foreign_numbers(),
+        compile(unknown, libc::ENOSYS)?,
+        compile(refusals(level, spared)?, libc::EPERM)?,
+    ])
+}
+
+fn refusals(level: SandboxLevel, spared: &[i32]) -> Result<Rules, seccompiler::BackendError> {
+    use SeccompCmpOp::{Eq, MaskedEq, Ne};
+    let mut rules: Rules = REFUSED
+        .iter()
+        .chain(REFUSED_HERE)
+        .map(|call| (*call, Vec::new()))
+        .collect();
+    let mut refuse = |call: libc::c_long, position: u8, operator: SeccompCmpOp, value: u64| {
+        let condition = SeccompCondition::new(position, SeccompCmpArgLen::Dword, operator, value)?;
+        rules
+            .entry(call)
+            .or_default()
+            .push(SeccompRule::new(vec![condition])?);
+        Ok::<(), seccompiler::BackendError>(())
+    };
+    for flag in NAMESPACES.map(i64::from) {
+        // The sign is no bit of a flag.
+        let flag = u64::try_from(flag).unwrap_or(0);
+        refuse(libc::SYS_clone, 0, MaskedEq(flag), flag)?;
+    }
+    for (call, position) in MODES {
+        for bit in SET_ID_BITS {
+            refuse(*call, *position, MaskedEq(bit), bit)?;
+        }
+    }
+    for (call, position) in ONLY_FOR_ITSELF {
+        refuse(*call, *position, Ne, 0)?;
+    }
+    for (call, which) in ONLY_ONE_PROCESS {
+        refuse(*call, 0, Ne, *which)?;
+    }
+    for (call, positions) in SIGNALS {
+        for (position, pid) in positions
+            .iter()
+            .flat_map(|at| spared.iter().map(move |pid| (*at, *pid)))
+        {
+            refuse(*call, position, Eq, u64::from(pid.unsigned_abs()))?;
+        }
+    }
+    // To every process of the user.
+    refuse(libc::SYS_kill, 0, Eq, u64::from(u32::MAX))?;
+    for request in TERMINAL_INPUT {
+        refuse(libc::SYS_ioctl, 1, Eq, request)?;
+    }
+    refuse(libc::SYS_fcntl, 1, Eq, SET_OWNER_EXTENDED)?;
+    let unix = u64::from(libc::AF_UNIX.unsigned_abs());
+    refuse(libc::SYS_socketpair, 0, Ne, unix)?;
+    refuse(libc::SYS_socket, 0, Ne, unix)?;
+    if level != SandboxLevel::Isolated {
+        // Landlock does not hold back from connecting to a socket in the file system, and the whole of it is in sight.
+        refuse(libc::SYS_socket, 0, Eq, unix)?;
+    }
+    Ok(rules)
+}
+
+/// On x86_64 the x32 calls have numbers of their own, from here on, which no rule would meet. Elsewhere there are none.
+fn no_foreign_numbers() -> BpfProgram {
+    use seccompiler::sock_filter;
+    const LOAD: u16 = 0x20;
+    const JUMP_IF_AT_LEAST: u16 = 0x35;
+    const RETURN: u16 = 0x06;
+    const FOREIGN: u32 = 0x4000_0000;
+    const REFUSE: u32 = 0x0005_0000 | libc::ENOSYS.unsigned_abs();
+    const ALLOW: u32 = 0x7fff_0000;
+    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
+    vec![
+        step(LOAD, 0, 0, 0),
+        step(JUMP_IF_AT_LEAST, 0, 1, FOREIGN),
+        step(RETURN, 0, 0, REFUSE),
+        step(RETURN, 0, 0, ALLOW),
+    ]
+}

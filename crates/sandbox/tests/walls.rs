@@ -1,0 +1,788 @@
+//! The walls around commands with real processes and a real kernel: what an attacker tries must fail at each level that
+//! this machine has, and the same input must succeed without them. The numbers are rows of the list of attacks.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some(agentd_sandbox::WARDEN_ARG) => agentd_sandbox::warden_main(),
+        Some("__daemon") => cases::play_daemon(),
+        filter => cases::run(filter.unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod cases {
+    use agentd_protocol::SandboxLevel::{self, Confined, Isolated, None as Open};
+    use agentd_sandbox::{
+        CaptureLimits, CollectSpec, CommandSpec, Confinement, Environment, Finding, Findings, ProbeSpec,
+        Warden, WardenSlot, WardenSpec, probe, readable, recorded,
+    };
+    use std::collections::BTreeMap;
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::net::{TcpListener, UdpSocket};
+    use std::os::linux::net::SocketAddrExt as _;
+    use std::os::unix::net::{SocketAddr, UnixListener};
+    use std::path::{Path, PathBuf};
+    use std::pin::Pin;
+    use std::process::{Child, Command, ExitCode, Stdio};
+    use std::time::{Duration, Instant};
+    use tempfile::TempDir;
+
+    type Case = (&'static str, fn(Findings) -> Pin<Box<dyn Future<Output = ()>>>);
+
+    macro_rules! cases {
+        ($($name:ident),* $(,)?) => { [$((stringify!($name), |found| Box::pin($name(found)))),*] };
+    }
+
+    pub(super) fn run(filter: &str) -> ExitCode {
+        let all: &[Case] = &cases![
+            what_agents_need_works_at_each_level,
+            what_was_found_out_is_kept,
+            redteam_20_a_hostile_build_script_builds_and_does_no_harm,
+            redteam_21_a_link_does_not_lead_out,
+            redteam_21_the_ground_of_the_walls_stays_what_it_was,
+            redteam_26_a_repository_keeps_its_hooks,
+            redteam_29_the_home_directory_is_out_of_reach,
+            redteam_30_i8_no_environment_holds_a_secret,
+            redteam_31_processes_outside_cannot_be_touched,
+            redteam_32_no_socket_is_reached,
+            redteam_33_nothing_is_sent,
+            redteam_37_dangerous_calls_are_refused,
+            redteam_38_no_descriptor_leaks,
+            redteam_39_i5_nothing_is_left_behind,
+            redteam_39_i5_nothing_outlives_a_daemon_that_was_killed,
+            redteam_40_a_file_without_end_is_bounded,
+            redteam_31_priorities_of_others_stay,
+            redteam_54_a_place_that_was_made_before_is_not_used,
+            redteam_37_the_kernel_is_not_set,
+            a_command_has_no_capability_and_gains_none,
+        ];
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        let found = runtime.block_on(find_out());
+        println!("{found:?}");
+        for (level, finding) in [("isolated", &found.isolated), ("confined", &found.confined)] {
+            if let Finding::Missing(why) = finding {
+                let kind = if why.message.contains("on the PATH") {
+                    ""
+                } else {
+                    "kernel: "
+                };
+                skipped(&format!("{kind}{}", why.message), level);
+            }
+        }
+        for (name, case) in all
+            .iter()
+            .filter(|(name, _)| name.contains(filter) || filter.starts_with('-'))
+        {
+            println!("case {name}");
+            let found = found.clone();
+            runtime
+                .block_on(async { tokio::time::timeout(Duration::from_secs(120), case(found)).await })
+                .unwrap();
+        }
+        ExitCode::SUCCESS
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "a skip must be seen")]
+    fn skipped(reason: &str, what: &str) {
+        println!("SKIPPED {what}: {reason}");
+        if let Ok(path) = std::env::var("AGENTD_SKIPS")
+            && let Ok(mut file) = std::fs::OpenOptions::new().append(true).open(path)
+        {
+            let _ = writeln!(file, "{reason} (walls: {what})");
+        }
+    }
+
+    fn environment() -> Environment {
+        let kept = ["PATH", "HOME", "CARGO_HOME", "RUSTUP_HOME"];
+        let ours = std::env::vars_os().filter(|(name, _)| kept.iter().any(|kept| name == kept));
+        Environment::allowed(ours, &["CARGO_HOME".to_owned(), "RUSTUP_HOME".to_owned()])
+    }
+
+    async fn find_out() -> Findings {
+        let dir = tempfile::tempdir().unwrap();
+        probe(&probe_spec(dir.path())).await.unwrap()
+    }
+
+    fn probe_spec(data_dir: &Path) -> ProbeSpec {
+        ProbeSpec {
+            exe: "/proc/self/exe".into(),
+            environment: environment(),
+            read: Vec::new(),
+            data_dir: data_dir.to_owned(),
+        }
+    }
+
+    fn levels(found: &Findings) -> Vec<SandboxLevel> {
+        [(Confined, &found.confined), (Isolated, &found.isolated)]
+            .into_iter()
+            .filter(|(_, finding)| finding.works())
+            .map(|(level, _)| level)
+            .collect()
+    }
+
+    /// A working directory, a place outside of it, and a warden.
+    struct World {
+        dir: TempDir,
+        warden: Warden,
+    }
+
+    impl World {
+        async fn new(level: SandboxLevel) -> Self {
+            Self::prepared(level, environment(), |_| {}).await
+        }
+
+        async fn prepared(
+            level: SandboxLevel,
+            environment: Environment,
+            prepare: impl FnOnce(&Path),
+        ) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            for name in ["w", "outside"] {
+                std::fs::create_dir(dir.path().join(name)).unwrap();
+            }
+            std::fs::write(dir.path().join("outside/canary"), "secret-canary").unwrap();
+            prepare(&dir.path().join("w"));
+            let warden = start(level, dir.path(), environment).await;
+            Self { dir, warden }
+        }
+
+        fn outside(&self, name: &str) -> PathBuf {
+            self.dir.path().join("outside").join(name)
+        }
+
+        fn inside(&self, name: &str) -> PathBuf {
+            self.dir.path().join("w").join(name)
+        }
+
+        /// The exit code and all that it said. `$OUT` is the place outside.
+        async fn sh(&self, script: &str) -> (Option<i32>, String) {
+            let out = self.outside("").display().to_string();
+            let argv = ["bash", "-c", script].map(str::to_owned).to_vec();
+            let command = CommandSpec {
+                argv,
+                cwd: self.inside(""),
+                env: vec![("OUT".to_owned(), out.trim_end_matches('/').to_owned())],
+            };
+            let spec = CollectSpec {
+                time: Duration::from_secs(60),
+                limits: CaptureLimits::default(),
+                spill_dir: self.dir.path().join("spill"),
+                spill_bytes: 1 << 20,
+            };
+            let done = self
+                .warden
+                .run(command)
+                .await
+                .unwrap()
+                .collect(&spec, |_| {})
+                .await
+                .unwrap();
+            let text = String::from_utf8_lossy(done.output.head()).into_owned();
+            (done.exit.code, text)
+        }
+
+        async fn says(&self, script: &str) -> String {
+            self.sh(script).await.1.trim().to_owned()
+        }
+    }
+
+    async fn start(level: SandboxLevel, dir: &Path, environment: Environment) -> Warden {
+        let spec = WardenSpec {
+            exe: "/proc/self/exe".into(),
+            workdir: dir.join("w"),
+            environment: environment.clone(),
+        };
+        if level == Open {
+            return Warden::spawn(&spec).await.unwrap();
+        }
+        let walls = Confinement {
+            level,
+            temp: dir.join("temp"),
+            read: readable(&environment, &[]),
+        };
+        Warden::spawn_confined(&spec, &walls).await.unwrap().0
+    }
+
+    /// The script says `yes` without walls and does not behind them.
+    async fn only_without_walls(found: &Findings, script: &str) {
+        assert_eq!(
+            World::new(Open).await.says(script).await,
+            "yes",
+            "control: {script}"
+        );
+        for level in levels(found) {
+            let said = World::new(level).await.says(script).await;
+            assert!(!said.contains("yes"), "{level:?}: {script}: {said}");
+        }
+    }
+
+    async fn what_agents_need_works_at_each_level(found: Findings) {
+        let script = r#"set -e
+            git init -q . && git config --file own.cfg a.b c
+            echo hi > a.txt && git add a.txt
+            git -c user.name=a -c user.email=a@b commit -qm first && git log --oneline | wc -l
+            cat <<END
+here
+END
+            diff <(echo a) <(echo a) && f=$(mktemp) && echo x > "$f" && rm "$f"
+            mkdir d && mv a.txt d/ && tar cf - d | tar tf - | wc -l
+            chmod +x d/a.txt && ls -l d > /dev/null && id -u > /dev/null && date > /dev/null
+            sleep 0.01 & wait; echo $((1 + 1)); test -w . && nproc > /dev/null && echo good"#;
+        for level in levels(&found) {
+            let (code, text) = World::new(level).await.sh(script).await;
+            assert_eq!(
+                (code, text.as_str()),
+                (Some(0), "1\nhere\n2\n2\ngood\n"),
+                "{level:?}"
+            );
+        }
+    }
+
+    async fn what_was_found_out_is_kept(found: Findings) {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(recorded(dir.path()), None);
+        assert_eq!(probe(&probe_spec(dir.path())).await.unwrap(), found);
+        assert_eq!(recorded(dir.path()), Some(found.clone()));
+        // Another kernel or program is looked at again.
+        let file = dir.path().join("sandbox.json");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let other = text.replace("\"landlock_abi\": ", "\"landlock_abi\": 9");
+        std::fs::write(&file, &other).unwrap();
+        assert_ne!(probe(&probe_spec(dir.path())).await.unwrap(), found);
+        std::fs::write(
+            &file,
+            other.replace("\"circumstances\": \"", "\"circumstances\": \"x"),
+        )
+        .unwrap();
+        assert_eq!(probe(&probe_spec(dir.path())).await.unwrap(), found);
+    }
+
+    async fn redteam_20_a_hostile_build_script_builds_and_does_no_harm(found: Findings) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        for level in [vec![Open], levels(&found)].concat() {
+            let world = World::prepared(level, environment(), |dir| {
+                std::fs::create_dir(dir.join("src")).unwrap();
+                std::fs::write(dir.join("src/main.rs"), "fn main() {}").unwrap();
+                let manifest = "[package]\nname = \"x\"\nversion = \"0.1.0\"\nedition = \"2021\"\n";
+                std::fs::write(dir.join("Cargo.toml"), manifest).unwrap();
+                let build = format!(
+                    "fn main() {{ let _ = std::fs::write(std::env::var(\"OUT\").unwrap() + \"/marker\", \"x\");\n\
+                     if std::net::TcpStream::connect(\"127.0.0.1:{port}\").is_ok() {{ \
+                     std::fs::write(\"connected\", \"x\").unwrap(); }} }}"
+                );
+                std::fs::write(dir.join("build.rs"), build).unwrap();
+            })
+            .await;
+            let (code, text) = world.sh("cargo build --offline 2>&1").await;
+            assert_eq!(code, Some(0), "{level:?}: {text}");
+            let harm = (
+                world.outside("marker").exists(),
+                world.inside("connected").exists(),
+            );
+            assert_eq!(harm, (level == Open, level == Open), "{level:?}");
+        }
+    }
+
+    async fn redteam_21_a_link_does_not_lead_out(found: Findings) {
+        only_without_walls(
+            &found,
+            "ln -s $OUT l; echo x > l/new && test -f $OUT/new && echo yes",
+        )
+        .await;
+        only_without_walls(&found, "ln -s $OUT/canary p; grep -q canary p && echo yes").await;
+        only_without_walls(&found, "ln $OUT/canary h && echo yes").await;
+        for level in levels(&found) {
+            let world = World::new(level).await;
+            world
+                .says("ln -s $OUT l; echo x > l/new; mv l/canary . ; rm -rf l/ $OUT")
+                .await;
+            let left = (world.outside("new").exists(), world.outside("canary").exists());
+            assert_eq!(left, (false, true), "{level:?}");
+        }
+    }
+
+    async fn redteam_26_a_repository_keeps_its_hooks(found: Findings) {
+        let attacks = [
+            "echo x > .git/hooks/pre-commit && echo yes",
+            "echo x >> .git/config && echo yes",
+            "mv .git .git2 && mkdir -p .git/hooks && echo x > .git/hooks/pre-commit && echo yes",
+            "rm -rf .git/hooks; mkdir -p .git/hooks && echo x > .git/hooks/pre-commit && echo yes",
+        ];
+        let repository = |dir: &Path| {
+            let done = command("git").arg("init").arg("-q").arg(dir).status().unwrap();
+            assert!(done.success());
+        };
+        for attack in attacks {
+            let world = World::prepared(Open, environment(), repository).await;
+            assert_eq!(world.says(attack).await, "yes", "control: {attack}");
+            if !found.isolated.works() {
+                continue;
+            }
+            let world = World::prepared(Isolated, environment(), repository).await;
+            let said = world.says(attack).await;
+            assert!(!said.contains("yes"), "{attack}: {said}");
+            assert!(!world.inside(".git/hooks/pre-commit").exists());
+            let commit =
+                "echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm x && echo ok";
+            assert_eq!(world.says(commit).await, "ok");
+        }
+    }
+
+    async fn redteam_29_the_home_directory_is_out_of_reach(found: Findings) {
+        let name = format!("agentd-walls-{}", std::process::id());
+        let fixed = Path::new("/tmp").join(&name);
+        let script =
+            format!("mkdir -p $OUT/.ssh; echo x > $OUT/.bashrc; echo x > $OUT/.ssh/k; echo x > /tmp/{name}");
+        for level in [vec![Open], levels(&found)].concat() {
+            let world = World::new(level).await;
+            world.says(&script).await;
+            let left = (
+                world.outside(".bashrc").exists(),
+                world.outside(".ssh/k").exists(),
+                fixed.exists(),
+            );
+            let harm = level == Open;
+            assert_eq!(left, (harm, harm, harm), "{level:?}");
+            let _ = std::fs::remove_file(&fixed);
+        }
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a process that is no command of a session"
+    )]
+    fn command(program: &str) -> Command {
+        Command::new(program)
+    }
+
+    /// A process that is none of the session's; killed at the end.
+    struct Bystander(Child);
+
+    impl Bystander {
+        fn new() -> Self {
+            let mut command = command("sleep");
+            Self(
+                command
+                    .arg("600")
+                    .env("SECRET_KEY", "secret-canary")
+                    .spawn()
+                    .unwrap(),
+            )
+        }
+    }
+
+    impl Drop for Bystander {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+
+    async fn redteam_30_i8_no_environment_holds_a_secret(found: Findings) {
+        let other = Bystander::new();
+        let pid = other.0.id();
+        let script = format!("tr '\\0' '\\n' < /proc/{pid}/environ | grep -q secret-canary && echo yes");
+        only_without_walls(&found, &script).await;
+        for level in levels(&found) {
+            let world = World::new(level).await;
+            let all = "env; cat /proc/1/environ /proc/self/environ /proc/$PPID/environ /proc/[0-9]*/environ";
+            let said = world.says(all).await;
+            assert!(
+                said.contains("PATH=") && !said.contains("secret-canary"),
+                "{level:?}: {said}"
+            );
+        }
+    }
+
+    async fn redteam_31_processes_outside_cannot_be_touched(found: Findings) {
+        let other = Bystander::new();
+        let pid = other.0.id();
+        only_without_walls(&found, &format!("kill -0 {pid} && echo yes")).await;
+        let read = format!("perl -e 'print \"yes\" if syscall(310, {pid}, 0, 0, 0, 0, 0) == 0'");
+        only_without_walls(&found, &read).await;
+        let limit = format!("perl -e 'print \"yes\" if syscall(302, {pid}, 7, 0, 0) == 0'");
+        only_without_walls(&found, &limit).await;
+        for level in levels(&found) {
+            let world = World::new(level).await;
+            // The warden, its threads, and everybody.
+            let script = "for p in $(seq $((PPID - 3)) $((PPID + 3))); do [ $p != $$ ] && kill -9 $p; done; kill -9 -1; \
+                          kill -STOP $PPID; kill -9 -$PPID; perl -e 'for $p ($ARGV[0] .. $ARGV[0] + 3) { \
+                          next if $p == $$ || $p == getppid; syscall(234, $ARGV[0], $p, 9); syscall(200, $p, 9) }' $PPID; \
+                          echo end";
+            let (_, said) = world.sh(script).await;
+            assert!(world.warden.is_alive(), "{level:?}: {said}");
+            assert_eq!(world.says("echo alive").await, "alive", "{level:?}: {said}");
+        }
+    }
+
+    async fn redteam_32_no_socket_is_reached(found: Findings) {
+        let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = tcp.local_addr().unwrap().port();
+        only_without_walls(&found, &format!("(: > /dev/tcp/127.0.0.1/{port}) && echo yes")).await;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let _unix = UnixListener::bind(&path).unwrap();
+        let connect = |target: &str| {
+            format!(
+                "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) && connect(S, pack_sockaddr_un({target})) && print \"yes\"'"
+            )
+        };
+        only_without_walls(&found, &connect(&format!("\"{}\"", path.display()))).await;
+        let name = format!("agentd-walls-{}", std::process::id());
+        let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        only_without_walls(&found, &connect(&format!("\"\\0{name}\""))).await;
+    }
+
+    async fn redteam_33_nothing_is_sent(found: Findings) {
+        let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let port = udp.local_addr().unwrap().port();
+        only_without_walls(
+            &found,
+            &format!("(echo canary > /dev/udp/127.0.0.1/{port}) && echo yes"),
+        )
+        .await;
+        let kinds = [
+            ("inet", 2, 2, 0),
+            ("inet6", 10, 2, 0),
+            ("icmp", 2, 2, 1),
+            ("raw", 2, 3, 1),
+            ("netlink", 16, 3, 0),
+            ("packet", 17, 3, 0),
+            ("vsock", 40, 1, 0),
+        ];
+        for (name, domain, kind, protocol) in kinds {
+            let script =
+                format!("perl -e 'print syscall(41, {domain}, {kind}, {protocol}) < 0 ? $! + 0 : \"yes\"'");
+            let control = World::new(Open).await.says(&script).await;
+            if control != "yes" {
+                skipped(
+                    &format!("kernel: no socket of kind {name} (error {control})"),
+                    "row 33",
+                );
+            }
+            for level in levels(&found) {
+                assert_eq!(
+                    World::new(level).await.says(&script).await,
+                    "1",
+                    "{level:?}: {name}"
+                );
+            }
+        }
+    }
+
+    /// The error numbers that a list of system calls gives: name, then the call.
+    async fn errors(world: &World, calls: &[(&'static str, &str)]) -> BTreeMap<&'static str, String> {
+        let mut given = BTreeMap::new();
+        for (name, call) in calls {
+            let script = format!("perl -e 'print syscall({call}) < 0 ? $! + 0 : 0' 2>&1");
+            given.insert(*name, world.says(&script).await);
+        }
+        given
+    }
+
+    async fn redteam_37_dangerous_calls_are_refused(found: Findings) {
+        if std::env::consts::ARCH != "x86_64" {
+            skipped(
+                "kernel: the numbers of system calls in this test are those of x86_64",
+                "row 37",
+            );
+            return;
+        }
+        let calls = [
+            (
+                "add_key",
+                "248, my $a = \"user\", my $b = \"x\", my $c = \"x\", 1, -3",
+            ),
+            ("bpf", "321, 99, 0, 0"),
+            ("chmod setuid", "90, my $a = \"suid\", 04755"),
+            ("clone newuser", "56, 0x10000011, 0, 0, 0, 0"),
+            ("io_uring_setup", "425, 1, 0"),
+            ("keyctl", "250, 0, -3, 1"),
+            (
+                "mount",
+                "165, my $a = \"none\", my $b = \"nowhere\", my $c = \"tmpfs\", 0, 0",
+            ),
+            ("open_by_handle_at", "304, -100, 0, 0"),
+            ("perf_event_open", "298, 0, 0, -1, -1, 0"),
+            ("pidfd_getfd", "438, -1, 0, 0"),
+            ("ptrace", "101, 0, 0, 0, 0"),
+            ("setns", "308, -1, 0"),
+            ("tiocsti", "16, 0, 0x5412, 0"),
+            ("unshare", "272, 0x10000000"),
+            ("userfaultfd", "323, 99"),
+        ];
+        let control = World::new(Open).await;
+        control.says("touch suid").await;
+        let open = errors(&control, &calls).await;
+        for level in levels(&found) {
+            let world = World::new(level).await;
+            world.says("touch suid").await;
+            for (name, error) in errors(&world, &calls).await {
+                let without = &open[name];
+                if ["1", "38"].contains(&without.as_str()) {
+                    skipped(&format!("kernel: {name} is refused without walls, too"), "row 37");
+                }
+                assert_eq!(error, "1", "{level:?}: {name} (without walls {without})");
+            }
+            assert_eq!(errors(&world, &[("clone3", "435, 0, 0")]).await["clone3"], "38");
+            // The numbers of another calling convention of this processor.
+            assert_eq!(errors(&world, &[("x32", "0x40000000 + 39")]).await["x32"], "38");
+            assert!(
+                !world
+                    .says("unshare -Ur echo yes; mknod n b 7 0 && echo yes")
+                    .await
+                    .contains("yes")
+            );
+        }
+    }
+
+    async fn redteam_38_no_descriptor_leaks(found: Findings) {
+        let file = std::fs::File::open("/etc/passwd").unwrap();
+        // A copy that survives exec.
+        let leaked = rustix::io::fcntl_dupfd_cloexec(&file, 9).unwrap();
+        rustix::io::fcntl_setfd(&leaked, rustix::io::FdFlags::empty()).unwrap();
+        let script =
+            "perl -e 'for (3 .. 64) { print \"open $_ \" if open(my $f, \"<&=\", $_) } print \"end\"'";
+        for level in levels(&found) {
+            assert_eq!(World::new(level).await.says(script).await, "end", "{level:?}");
+        }
+    }
+
+    /// How many processes have this word in their command line.
+    fn with_word(word: &str) -> usize {
+        let entries = std::fs::read_dir("/proc").unwrap();
+        entries
+            .filter_map(|entry| std::fs::read(entry.ok()?.path().join("cmdline")).ok())
+            .filter(|line| {
+                line.split(|byte| *byte == 0)
+                    .any(|found| found == word.as_bytes())
+            })
+            .count()
+    }
+
+    /// Waits on the process table: there is no event for the end of processes that are not ours.
+    fn until(what: impl Fn() -> bool) -> bool {
+        let end = Instant::now() + Duration::from_secs(10);
+        while !what() {
+            if Instant::now() > end {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        true
+    }
+
+    fn stubborn(word: &str) -> String {
+        format!(
+            "setsid sleep {word} & (trap '' TERM; sleep {word}) & ( (setsid sleep {word} &) & ) ; trap '' TERM; \
+             env -i setsid sleep {word} > /dev/null 2>&1 & echo started; exit 0"
+        )
+    }
+
+    async fn redteam_39_i5_nothing_is_left_behind(found: Findings) {
+        for level in levels(&found) {
+            let word = format!("86{}.{}", std::process::id(), level as u8);
+            let world = World::new(level).await;
+            let begun = Instant::now();
+            assert_eq!(world.says(&stubborn(&word)).await, "started", "{level:?}");
+            assert!(begun.elapsed() < Duration::from_secs(3), "{level:?}");
+            assert!(until(|| with_word(&word) >= 4), "control: {level:?}");
+            assert!(world.warden.close(Duration::from_secs(10)).await, "{level:?}");
+            assert_eq!(with_word(&word), 0, "{level:?}");
+        }
+    }
+
+    /// `__daemon LEVEL DIR WORD`: starts the stubborn script and waits to be killed.
+    pub(super) fn play_daemon() -> ExitCode {
+        let words: Vec<String> = std::env::args().skip(2).collect();
+        let level = if words[0] == "isolated" {
+            Isolated
+        } else {
+            Confined
+        };
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let warden = start(level, Path::new(&words[1]), environment()).await;
+            let command = CommandSpec {
+                argv: vec!["bash".into(), "-c".into(), stubborn(&words[2])],
+                cwd: Path::new(&words[1]).join("w"),
+                env: Vec::new(),
+            };
+            let _running = warden.run(command).await.unwrap();
+            println!("running");
+            std::future::pending::<()>().await;
+        });
+        ExitCode::SUCCESS
+    }
+
+    async fn redteam_39_i5_nothing_outlives_a_daemon_that_was_killed(found: Findings) {
+        for level in levels(&found) {
+            let dir = tempfile::tempdir().unwrap();
+            std::fs::create_dir(dir.path().join("w")).unwrap();
+            let word = format!("87{}.{}", std::process::id(), level as u8);
+            let name = if level == Isolated { "isolated" } else { "confined" };
+            let mut daemon = command("/proc/self/exe");
+            let daemon = daemon.arg("__daemon").arg(name).arg(dir.path()).arg(&word);
+            let mut daemon = daemon.stdout(Stdio::piped()).spawn().unwrap();
+            let mut line = String::new();
+            BufReader::new(daemon.stdout.take().unwrap())
+                .read_line(&mut line)
+                .unwrap();
+            assert_eq!(line, "running\n");
+            assert!(until(|| with_word(&word) >= 5), "control: {level:?}");
+            daemon.kill().unwrap();
+            daemon.wait().unwrap();
+            assert!(until(|| with_word(&word) == 0), "{level:?}");
+        }
+    }
+
+    async fn redteam_40_a_file_without_end_is_bounded(found: Findings) {
+        only_without_walls(&found, "truncate -s 100G big && rm big && echo yes").await;
+    }
+
+    fn slot(level: SandboxLevel, dir: &Path, workdir: &Path, environment: &Environment) -> WardenSlot {
+        let spec = WardenSpec {
+            exe: "/proc/self/exe".into(),
+            workdir: workdir.to_owned(),
+            environment: environment.clone(),
+        };
+        let walls = Confinement {
+            level,
+            temp: dir.join("temp"),
+            read: readable(environment, &[]),
+        };
+        WardenSlot::confined(spec, walls)
+    }
+
+    async fn redteam_21_the_ground_of_the_walls_stays_what_it_was(found: Findings) {
+        for level in levels(&found) {
+            let dir = tempfile::tempdir().unwrap();
+            let (workdir, outside) = (dir.path().join("w"), dir.path().join("outside"));
+            std::fs::create_dir(&workdir).unwrap();
+            std::fs::create_dir(&outside).unwrap();
+            let refused = |slot: WardenSlot| async move { slot.get().await.unwrap_err().to_string() };
+            let session = slot(level, dir.path(), &workdir, &environment());
+            session.get().await.unwrap();
+            // What a command of a session above could do while the warden is away.
+            assert!(session.release_idle(Duration::ZERO));
+            std::fs::rename(&workdir, dir.path().join("away")).unwrap();
+            std::os::unix::fs::symlink(&outside, &workdir).unwrap();
+            let said = refused(session).await;
+            assert!(
+                said.contains("was replaced since the session began"),
+                "{level:?}: {said}"
+            );
+            // The daemon's directory may not be within reach, whatever its name.
+            let around = outside.join("around");
+            std::os::unix::fs::symlink(dir.path(), &around).unwrap();
+            for wide in [Path::new("/"), dir.path(), &around] {
+                let said = refused(slot(level, dir.path(), wide, &environment())).await;
+                assert!(
+                    said.contains("lies beneath the working directory"),
+                    "{level:?}: {said}"
+                );
+            }
+        }
+        if found.isolated.works() {
+            let dir = tempfile::tempdir().unwrap();
+            let workdir = dir.path().join("w");
+            std::fs::create_dir_all(workdir.join("bin")).unwrap();
+            std::fs::write(workdir.join("bin/bwrap"), "#!/bin/sh\n").unwrap();
+            let own = format!("{}/bin:/usr/bin:/bin", workdir.display());
+            let session = slot(Isolated, dir.path(), &workdir, &environment().with("PATH", own));
+            let said = session.get().await.unwrap_err().to_string();
+            assert!(said.contains("the program"), "{said}");
+        }
+    }
+
+    async fn redteam_31_priorities_of_others_stay(found: Findings) {
+        if std::env::consts::ARCH != "x86_64" {
+            skipped(
+                "kernel: the numbers of system calls in this test are those of x86_64",
+                "row 31",
+            );
+            return;
+        }
+        // A group of its own in the control: nobody else is touched there.
+        let calls = [
+            ("setpriority", "141, 1, 0, 1"),
+            ("ioprio_set", "251, 2, 0, 0x6007"),
+        ];
+        let others = [
+            ("setpriority", "141, 2, 0, 19"),
+            ("ioprio_set", "251, 3, 0, 0x6007"),
+        ];
+        let expected =
+            |error: &str| BTreeMap::from(["ioprio_set", "setpriority"].map(|name| (name, error.to_owned())));
+        assert_eq!(errors(&World::new(Open).await, &calls).await, expected("0"));
+        for level in levels(&found) {
+            let world = World::new(level).await;
+            assert_eq!(errors(&world, &others).await, expected("1"), "{level:?}");
+            assert_eq!(world.says("nice -n 5 nice").await, "5", "{level:?}: for oneself");
+        }
+    }
+
+    async fn redteam_54_a_place_that_was_made_before_is_not_used(found: Findings) {
+        for level in levels(&found) {
+            let dir = tempfile::tempdir().unwrap();
+            let workdir = dir.path().join("w");
+            std::fs::create_dir(&workdir).unwrap();
+            std::fs::create_dir(dir.path().join("outside")).unwrap();
+            let session = slot(level, dir.path(), &workdir, &environment());
+            session.get().await.unwrap();
+            assert!(session.close(Duration::from_secs(5)).await);
+            std::os::unix::fs::symlink(dir.path().join("outside"), dir.path().join("temp")).unwrap();
+            let said = slot(level, dir.path(), &workdir, &environment()).get().await;
+            let said = said.unwrap_err().to_string();
+            assert!(said.contains("is a link"), "{level:?}: {said}");
+        }
+    }
+
+    /// The kernel asks for the number of the user there, not for a capability: root without any could write. Nothing is
+    /// written; that it opens is enough.
+    async fn redteam_37_the_kernel_is_not_set(found: Findings) {
+        let opens = |file: &str| {
+            format!("perl -e 'use Fcntl; print \"yes\" if sysopen(my $f, \"{file}\", O_WRONLY)'")
+        };
+        only_without_walls(&found, &opens("/proc/self/oom_score_adj")).await;
+        for level in levels(&found) {
+            let world = World::new(level).await;
+            for file in [
+                "/proc/sys/kernel/core_pattern",
+                "/proc/sys/vm/drop_caches",
+                "/proc/sysrq-trigger",
+            ] {
+                assert_eq!(world.says(&opens(file)).await, "", "{level:?}: {file}");
+            }
+        }
+    }
+
+    async fn a_command_has_no_capability_and_gains_none(found: Findings) {
+        for level in levels(&found) {
+            let world = World::new(level).await;
+            // Where /proc is the session's own it tells; elsewhere the calls do.
+            if level == Isolated {
+                let said = world
+                    .says("grep -E '^(Cap|NoNewPrivs|Seccomp:)' /proc/self/status | tr -s '\\t' ' '")
+                    .await;
+                assert!(
+                    said.contains("CapEff: 0000000000000000") && said.contains("NoNewPrivs: 1"),
+                    "{said}"
+                );
+            }
+            let said = world
+                .says("chown 1:1 . 2>/dev/null && test $(stat -c %u .) != $(id -u) && echo yes; umask")
+                .await;
+            assert_eq!(said, "0077", "{level:?}");
+            let core = world.says("ulimit -c").await;
+            assert_eq!(core, "0", "{level:?}");
+        }
+    }
+}

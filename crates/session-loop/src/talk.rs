@@ -1,0 +1,87 @@
+//! Calls that are no run of a tool: from their checked arguments to what the loop does with them.
+
+use agentd_protocol::{Choice, TodoItem};
+use agentd_tools::Prepared;
+use agentd_turn::Talk;
+use serde_json::Value;
+
+/// What a call says, if it is one that the loop answers. Its arguments have passed the tool's schema.
+pub(crate) fn talk(prepared: &Prepared) -> Option<Talk> {
+    match prepared.name {
+        "TodoWrite" => Some(Talk::Todo(items(&prepared.input))),
+        "AskUser" => Some(Talk::Ask {
+            question: prepared
+                .input
+                .get("question")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
+            choices: choices(&prepared.input),
+        }),
+        _ => None,
+    }
+}
+
+fn list<'a>(input: &'a Value, name: &str) -> &'a [Value] {
+    input
+        .get(name)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+fn items(input: &Value) -> Vec<TodoItem> {
+    let items = list(input, "todos").iter();
+    items
+        .filter_map(|item| serde_json::from_value(item.clone()).ok())
+        .collect()
+}
+
+/// The words are the id, too: whoever answers by hand types what is read.
+fn choices(input: &Value) -> Vec<Choice> {
+    let words = list(input, "choices").iter().filter_map(Value::as_str);
+    words
+        .map(|words| Choice {
+            id: words.to_owned(),
+            label: words.to_owned(),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::TodoStatus;
+    use agentd_settings::ToolsConfig;
+    use agentd_tools::Registry;
+    use serde_json::json;
+
+    fn said(name: &str, input: &Value) -> Option<Talk> {
+        let tools = Registry::builtin(&ToolsConfig::default());
+        talk(&tools.prepare(name, input).unwrap())
+    }
+
+    #[test]
+    fn a_list_and_a_question_are_read_from_their_arguments() {
+        let todo = json!({ "todos": [{ "content": "a", "status": "in_progress" }] });
+        let item = TodoItem {
+            content: "a".into(),
+            status: TodoStatus::InProgress,
+        };
+        assert_eq!(said("TodoWrite", &todo), Some(Talk::Todo(vec![item])));
+        let choice = |words: &str| Choice {
+            id: words.into(),
+            label: words.into(),
+        };
+        assert_eq!(
+            said(
+                "ask_user",
+                &json!({ "question": "Which?", "choices": ["red", "blue"] })
+            ),
+            Some(Talk::Ask {
+                question: "Which?".into(),
+                choices: vec![choice("red"), choice("blue")],
+            })
+        );
+        assert_eq!(said("Read", &json!({ "file_path": "a" })), None);
+    }
+}

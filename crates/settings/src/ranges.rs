@@ -1,0 +1,130 @@
+//! The least and the most that numbers may be.
+
+use crate::settings::Settings;
+
+/// A key, its value, and the least and the most it may be.
+pub(crate) type Row = (&'static str, u64, u64, u64);
+
+/// All of them.
+pub(crate) fn ranges(settings: &Settings) -> Vec<Row> {
+    [
+        turns(settings),
+        deadlines(settings),
+        scheduler(settings),
+        tools(settings),
+        limits(settings),
+    ]
+    .concat()
+}
+
+const DAY_MS: u64 = 86_400_000;
+const WEEK_MS: u64 = 7 * DAY_MS;
+const GIB: u64 = 1 << 30;
+
+fn turns(s: &Settings) -> Vec<Row> {
+    let l = &s.r#loop;
+    vec![
+        ("loop.turn_cap", l.turn_cap.into(), 1, 1_000_000),
+        (
+            "loop.incomplete_intent_retries",
+            l.incomplete_intent_retries.into(),
+            0,
+            10,
+        ),
+        ("loop.max_parallel_tools", l.max_parallel_tools.into(), 1, 64),
+        ("retry.max_retries", s.retry.max_retries.into(), 0, 100),
+        ("node.wake_per_second", s.node.wake_per_second.into(), 1, 100_000),
+        ("log.max_bytes", s.log.max_bytes, 65_536, 16 * GIB),
+        ("log.files", s.log.files.into(), 1, 1_000),
+    ]
+}
+
+fn deadlines(s: &Settings) -> Vec<Row> {
+    let r = &s.retry;
+    vec![
+        ("retry.base_ms", r.base_ms, 1, DAY_MS),
+        ("retry.cap_ms", r.cap_ms, r.base_ms, DAY_MS),
+        ("retry.park_ms", r.park_ms, 0, WEEK_MS),
+        ("retry.connect_ms", r.connect_ms, 1, DAY_MS),
+        ("retry.first_byte_ms", r.first_byte_ms, 1, DAY_MS),
+        ("retry.idle_ms", r.idle_ms, 1, DAY_MS),
+        (
+            "retry.total_ms",
+            r.total_ms,
+            r.idle_ms.max(r.first_byte_ms),
+            DAY_MS,
+        ),
+    ]
+}
+
+fn scheduler(s: &Settings) -> Vec<Row> {
+    let c = &s.scheduler;
+    vec![
+        ("scheduler.circuit_failures", c.circuit_failures.into(), 1, 1_000),
+        ("scheduler.circuit_ms", c.circuit_ms, 1, DAY_MS),
+        ("scheduler.circuit_cap_ms", c.circuit_cap_ms, c.circuit_ms, DAY_MS),
+        ("scheduler.cooldown_ms", c.cooldown_ms, 1, DAY_MS),
+        (
+            "scheduler.cooldown_cap_ms",
+            c.cooldown_cap_ms,
+            c.cooldown_ms,
+            DAY_MS,
+        ),
+        ("scheduler.quota_cooldown_ms", c.quota_cooldown_ms, 1, WEEK_MS),
+        (
+            "scheduler.quota_cooldown_cap_ms",
+            c.quota_cooldown_cap_ms,
+            c.quota_cooldown_ms,
+            WEEK_MS,
+        ),
+        ("scheduler.max_waiting", c.max_waiting.into(), 1, 1_000_000),
+    ]
+}
+
+fn tools(s: &Settings) -> Vec<Row> {
+    let t = &s.tools;
+    vec![
+        (
+            "context.keep_recent_tokens",
+            s.context.keep_recent_tokens,
+            0,
+            100_000_000,
+        ),
+        ("tools.max_lines", t.max_lines.into(), 1, 1_000_000),
+        ("tools.max_bytes", t.max_bytes, 256, 16_777_216),
+        ("tools.max_file_bytes", t.max_file_bytes, 1, GIB),
+        (
+            "tools.bash_timeout_ms",
+            t.bash_timeout_ms,
+            1,
+            t.bash_timeout_max_ms,
+        ),
+        ("tools.bash_timeout_max_ms", t.bash_timeout_max_ms, 1, DAY_MS),
+        ("tools.max_running", t.max_running.into(), 1, 10_000),
+        ("tools.max_jobs", t.max_jobs.into(), 1, 1_000),
+        ("tools.spill_bytes", t.spill_bytes, 131_072, 16 * GIB),
+        ("tools.web.max_bytes", t.web.max_bytes, 1_024, 67_108_864),
+        ("hooks.max_concurrent", s.hooks.max_concurrent.into(), 1, 64),
+        ("tools.web.timeout_ms", t.web.timeout_ms, 100, 600_000),
+    ]
+}
+
+fn limits(s: &Settings) -> Vec<Row> {
+    let l = &s.limits;
+    vec![
+        ("limits.connections", l.connections.into(), 1, 1_000_000),
+        ("limits.max_frame_bytes", l.max_frame_bytes, 65_536, GIB),
+        (
+            "limits.max_input_bytes",
+            l.max_input_bytes,
+            1,
+            l.max_frame_bytes.saturating_sub(4_096),
+        ),
+        ("limits.queue_inputs", l.queue_inputs.into(), 1, 10_000),
+        ("limits.sessions_hot", l.sessions_hot.into(), 1, 1_000_000),
+        ("limits.attach_ring", l.attach_ring.into(), 16, 1_000_000),
+        ("limits.attach_ring_bytes", l.attach_ring_bytes, 65_536, GIB),
+        ("limits.blob_bytes", l.blob_bytes, 262_144, 16 * GIB),
+        ("limits.list_rows", l.list_rows.into(), 1, 100_000),
+    ]
+}

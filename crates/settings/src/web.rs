@@ -1,0 +1,145 @@
+//! `[tools.web]`: what WebFetch may reach.
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use std::net::{IpAddr, SocketAddr};
+
+/// `[tools.web]`: limits of WebFetch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebConfig {
+    /// Whether agents have the tool at all.
+    pub enabled: bool,
+    /// Bytes of an answer that are read; the rest is left out.
+    pub max_bytes: u64,
+    /// The time for one call, redirects included.
+    pub timeout_ms: u64,
+    /// Hosts, addresses and networks that are reached although they are not public, with `:PORT` where it is neither 80 nor 443.
+    pub allow_private: Vec<String>,
+}
+
+impl Default for WebConfig {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            max_bytes: 5_242_880,
+            timeout_ms: 30_000,
+            allow_private: Vec::new(),
+        }
+    }
+}
+
+impl WebConfig {
+    /// What `allow_private` opens.
+    ///
+    /// # Errors
+    /// The first entry that is neither a network, an address nor a host.
+    pub fn opened(&self) -> Result<Vec<Opened>, String> {
+        self.allow_private
+            .iter()
+            .map(|text| Opened::parse(text).ok_or_else(|| text.clone()))
+            .collect()
+    }
+}
+
+/// An entry of `allow_private`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// What is opened.
+    pub what: OpenedPlace,
+    /// The only port, or the usual two.
+    pub port: Option<u16>,
+}
+
+/// The place that an entry opens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OpenedPlace {
+    /// Addresses.
+    Net(IpNet),
+    /// A name, in lower case.
+    Host(String),
+}
+
+impl Opened {
+    fn parse(text: &str) -> Option<Self> {
+        let net = |net: IpNet, port| Self {
+            what: OpenedPlace::Net(net),
+            port,
+        };
+        if let Ok(range) = text.parse::<IpNet>() {
+            return Some(net(range, None));
+        }
+        if let Ok(address) = text.parse::<IpAddr>() {
+            return Some(net(address.into(), None));
+        }
+        if let Ok(address) = text.parse::<SocketAddr>() {
+            return Some(net(address.ip().into(), Some(address.port())));
+        }
+        let (host, port) = match text.split_once(':') {
+            Some((host, port)) => (host, Some(port.parse().ok().filter(|port| *port != 0)?)),
+            None => (text, None),
+        };
+        let named = host.split('.').all(|label| {
+            !label.is_empty()
+                && label
+                    .chars()
+                    .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
+        });
+        // A name that ends in a number is an address with a mistake in it.
+        let numeric = host
+            .rsplit('.')
+            .next()
+            .is_some_and(|label| label.starts_with(|c: char| c.is_ascii_digit()));
+        (named && !numeric).then(|| Self {
+            what: OpenedPlace::Host(host.to_ascii_lowercase()),
+            port,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_networks_addresses_or_hosts() {
+        let net = |text: &str| OpenedPlace::Net(text.parse().unwrap());
+        let host = |text: &str| OpenedPlace::Host(text.to_owned());
+        for (text, what, port) in [
+            ("10.0.0.0/8", net("10.0.0.0/8"), None),
+            ("fd00::/8", net("fd00::/8"), None),
+            ("10.1.2.3", net("10.1.2.3/32"), None),
+            ("::1", net("::1/128"), None),
+            ("127.0.0.1:8080", net("127.0.0.1/32"), Some(8080)),
+            ("[::1]:8080", net("::1/128"), Some(8080)),
+            ("Wiki.Corp.internal", host("wiki.corp.internal"), None),
+            ("localhost:3000", host("localhost"), Some(3000)),
+        ] {
+            assert_eq!(Opened::parse(text), Some(Opened { what, port }), "{text}");
+        }
+        for text in [
+            "",
+            "*",
+            "http://a",
+            "a/b",
+            "a:b",
+            "a:0",
+            "a:70000",
+            "10.0.0.0/33",
+            "10.0.0",
+            "127.1",
+            "a..b",
+        ] {
+            assert_eq!(Opened::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_bad_entry_is_named() {
+        let config = WebConfig {
+            allow_private: vec!["10.0.0.0/8".to_owned(), "10.0.0".to_owned()],
+            ..WebConfig::default()
+        };
+        assert_eq!(config.opened(), Err("10.0.0".to_owned()));
+    }
+}

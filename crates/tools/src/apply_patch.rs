@@ -1,0 +1,222 @@
+//! ApplyPatch: several files changed by one patch, all or none.
+
+use crate::change_set::{self, Before, FileChange, look};
+use crate::context::{Finished, ToolContext};
+use crate::diff::change;
+use crate::edit::{first_lines, unless_seen};
+use crate::patch::{Known, Malformed, Mark, Misfit, Plan, Refused, parse, plan};
+use crate::pre_image::changed;
+use crate::prepared::{PathOp, Prepared, Subject};
+use crate::refusal::{Code, refuse};
+use crate::run::Abandoned;
+use crate::seen::{Seen, sha256};
+use agentd_protocol::ToolOutcome;
+use agentd_sandbox::Beneath;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What a patch is about: every path in it.
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+pub(crate) fn about(patch: &str) -> Result<(Subject, String), ToolOutcome> {
+    let paths = parse(patch).map_err(|malformed| not_taken(&malformed))?.paths();
+    let name = |path: &PathBuf| path.to_string_lossy().into_owned();
+    let about = match paths.as_slice() {
+        [] => String::new(),
+        [one] => name(one),
+        [first, rest @ ..] => format!("{} and {} more", name(first), rest.len()),
+    };
+    let paths = paths.iter().map(|path| (PathOp::Write, name(path))).collect();
+    Ok((Subject::Paths(paths), about))
+}
+
+pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Finished {
+    apply(prepared, ctx, abandoned).unwrap_or_else(Into::into)
+}
+
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+fn apply(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result<Finished, ToolOutcome> {
+    let know = |path: &Path, content: &[u8]| ctx.seen.check(&path.to_string_lossy(), &sha256(content));
+    let (changes, plan) = changes(prepared, &ctx.workdir, ctx.limits.max_file_bytes, know)?;
+    abandoned.stop(prepared.name)?;
+    change_set::apply(&ctx.workdir, &changes)?;
+    let list: String = plan
+        .listed
+        .iter()
+        .map(|(mark, path)| listed(*mark, path, &plan))
+        .collect();
+    Ok(changed(
+        |undo_id| format!("Applied the patch:\n{list}Undo id: {undo_id}\n"),
+        changes,
+    ))
+}
+
+fn listed(mark: Mark, path: &Path, plan: &Plan) -> String {
+    let letter = match mark {
+        Mark::Added => 'A',
+        Mark::Modified => 'M',
+        Mark::Deleted => 'D',
+    };
+    let from = plan.moved_from.get(path).filter(|_| mark == Mark::Modified);
+    let from = from.map(|from| format!(" (moved from {})", from.display()));
+    format!("{letter} {}{}\n", path.display(), from.unwrap_or_default())
+}
+
+/// What the patch comes to with the files as they are.
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+fn changes(
+    prepared: &Prepared,
+    workdir: &Beneath,
+    max: u64,
+    know: impl Fn(&Path, &[u8]) -> Seen,
+) -> Result<(Vec<FileChange>, Plan), ToolOutcome> {
+    let patch = parse(prepared.text("patch")).map_err(|malformed| not_taken(&malformed))?;
+    let mut found: BTreeMap<PathBuf, Option<Before>> = BTreeMap::new();
+    for path in patch.paths() {
+        let before = look(workdir, &path, max)?;
+        found.insert(path, before);
+    }
+    let known = found.iter().map(|(path, before)| {
+        let known = before.as_ref().map(|before| Known {
+            content: &before.content,
+            seen: know(path, &before.content),
+        });
+        (path.clone(), known)
+    });
+    let known: BTreeMap<PathBuf, Option<Known<'_>>> = known.collect();
+    let plan = plan(&patch, &known).map_err(|refused| not_possible(workdir, &refused))?;
+    let modes: BTreeMap<PathBuf, u32> = found
+        .iter()
+        .filter_map(|(path, before)| Some((path.clone(), before.as_ref()?.mode)))
+        .collect();
+    let mut changes = Vec::new();
+    for (path, after) in &plan.files {
+        let bytes = after.as_ref().map_or(0, Vec::len);
+        if u64::try_from(bytes).unwrap_or(u64::MAX) > max {
+            let text = format!(
+                "ApplyPatch: {} would have {bytes} bytes, at most {max} are taken. Nothing was changed.",
+                path.display()
+            );
+            return Err(refuse(Code::TooLarge, text));
+        }
+        changes.push(FileChange {
+            path: path.clone(),
+            before: found.remove(path).flatten(),
+            after: after.clone(),
+            mode: plan
+                .moved_from
+                .get(path)
+                .and_then(|from| modes.get(from))
+                .copied(),
+        });
+    }
+    Ok((changes, plan))
+}
+
+fn not_taken(malformed: &Malformed) -> ToolOutcome {
+    match malformed {
+        Malformed::Line { at, why } => refuse(
+            Code::InvalidArgs,
+            format!("ApplyPatch: line {at} of the patch: {why}. Nothing was changed."),
+        ),
+        Malformed::Outside { path } => refuse(
+            Code::Denied,
+            format!(
+                "ApplyPatch: `{path}` is absolute or leads out of the working directory. Paths of a patch are relative to it. Nothing was changed."
+            ),
+        ),
+        Malformed::TooMuch { what, found, max } => refuse(
+            Code::TooLarge,
+            format!(
+                "ApplyPatch: the patch has {found} {what} or more, at most {max} are taken. Split it. Nothing was changed."
+            ),
+        ),
+    }
+}
+
+fn not_possible(workdir: &Beneath, refused: &Refused) -> ToolOutcome {
+    let mut outcome = match refused {
+        Refused::Missing(path) => {
+            let error = agentd_sandbox::SandboxError::NotFound {
+                path: path.to_string_lossy().into_owned(),
+            };
+            crate::read::explain(workdir, path, &error)
+        }
+        Refused::Unknown { path, seen } => match unless_seen(*seen, path) {
+            Err(outcome) => outcome,
+            Ok(()) => refuse(Code::Exists, format!("{} exists already.", path.display())),
+        },
+        Refused::Binary(path) => refuse(
+            Code::Binary,
+            format!("{} is no text file, so it has no lines to patch.", path.display()),
+        ),
+        Refused::Misfit { path, misfit } => misses(path, misfit),
+        Refused::Same => refuse(
+            Code::Validation,
+            "ApplyPatch: the patch would change nothing: all files are already as it makes them.",
+        ),
+    };
+    outcome.llm_text.push_str(" Nothing was changed.");
+    outcome
+}
+
+fn misses(path: &Path, misfit: &Misfit) -> ToolOutcome {
+    let path = path.display();
+    match misfit {
+        Misfit::Context { at, line } => refuse(
+            Code::NotFound,
+            format!(
+                "ApplyPatch: the hunk in line {at} of the patch looks for the line {line:?}, which is not in {path} (after the hunk before). Read the file and copy the line."
+            ),
+        ),
+        Misfit::Lines { at, differs, at_end } => {
+            let place = if *at_end { "at the end of" } else { "in" };
+            let hint = match differs {
+                Some((number, there, wanted)) => {
+                    format!(
+                        "They begin to fit, but line {number} of the file is {there:?} where the hunk has {wanted:?}."
+                    )
+                }
+                None => "None of the file's lines is like the first one of them.".to_owned(),
+            };
+            refuse(
+                Code::NotFound,
+                format!(
+                    "ApplyPatch: the lines of the hunk in line {at} of the patch are not {place} {path} (after the hunk before). {hint} Read the file and make the patch from its lines."
+                ),
+            )
+        }
+        Misfit::Several { at, lines } => refuse(
+            Code::NotUnique,
+            format!(
+                "ApplyPatch: the hunk in line {at} of the patch fits {path} in {} places (lines {}). Add lines around it, or `@@` with a line before it, or Read the file first: then the first place is taken.",
+                lines.len(),
+                first_lines(lines)
+            ),
+        ),
+        Misfit::Nowhere { at } => refuse(
+            Code::NotRead,
+            format!(
+                "ApplyPatch: the hunk in line {at} of the patch only adds lines and does not say where in {path}. Read the file first: then they come at its end; or add a line before them."
+            ),
+        ),
+    }
+}
+
+/// What the patch would do, for people, without doing it.
+pub(crate) fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
+    // What the session has read is not looked at here: a person sees what the patch wants.
+    match changes(prepared, workdir, max, |_, _| Seen::Same) {
+        Ok((changes, _)) => changes
+            .iter()
+            .map(|one| {
+                let before = one.before.as_ref().map(|before| before.content.as_slice());
+                change(&one.path.to_string_lossy(), before, one.after.as_deref()).text
+            })
+            .collect(),
+        Err(why) => format!(
+            "As things are this patch fails: {}\n{}",
+            why.llm_text,
+            prepared.text("patch")
+        ),
+    }
+}

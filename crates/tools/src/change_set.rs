@@ -1,0 +1,147 @@
+//! Several files changed at once: all of them, or none.
+
+use crate::read::explain;
+use crate::refusal::{Code, refuse};
+use agentd_protocol::ToolOutcome;
+use agentd_sandbox::{Beneath, SandboxError, Version};
+use std::path::{Path, PathBuf};
+
+/// A file as it was found.
+#[derive(Debug, Clone)]
+pub(crate) struct Before {
+    pub(crate) content: Vec<u8>,
+    pub(crate) version: Version,
+    /// Its permission bits.
+    pub(crate) mode: u32,
+}
+
+/// What becomes of one file.
+#[derive(Debug, Clone)]
+pub(crate) struct FileChange {
+    pub(crate) path: PathBuf,
+    /// What is there; absent: nothing is.
+    pub(crate) before: Option<Before>,
+    /// What will be there; absent: nothing will.
+    pub(crate) after: Option<Vec<u8>>,
+    /// The permission bits of a file that is made, when they are not the usual ones.
+    pub(crate) mode: Option<u32>,
+}
+
+/// What is at a path, whatever its content is. Absent: nothing is. A link, and anything but a plain file, is an error.
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+pub(crate) fn look(workdir: &Beneath, path: &Path, max: u64) -> Result<Option<Before>, ToolOutcome> {
+    match workdir.check_writable(path) {
+        Ok(()) => {}
+        Err(SandboxError::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(explain(workdir, path, &error)),
+    }
+    let (content, opened) = workdir
+        .read(path, max)
+        .map_err(|error| explain(workdir, path, &error))?;
+    if opened.real != path {
+        let text = format!("{} became a symbolic link just now. Try again.", path.display());
+        return Err(refuse(Code::Changed, text));
+    }
+    Ok(Some(Before {
+        content,
+        version: opened.version,
+        mode: opened.mode,
+    }))
+}
+
+/// Makes all changes. When one fails, those before it are taken back, and the error says so.
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+pub(crate) fn apply(workdir: &Beneath, changes: &[FileChange]) -> Result<(), ToolOutcome> {
+    let mut made = Vec::new();
+    for (done, change) in changes.iter().enumerate() {
+        let fresh = missing_parents(workdir, change);
+        let written = write(workdir, change);
+        // Directories may be made even when the file is not.
+        made.extend(fresh);
+        if let Err(error) = written {
+            let mut outcome = explain(workdir, &change.path, &error);
+            let stuck = take_back(workdir, changes.get(..done).unwrap_or_default(), &made);
+            outcome.llm_text.push_str(&after_failure(&stuck));
+            return Err(outcome);
+        }
+    }
+    Ok(())
+}
+
+fn write(workdir: &Beneath, change: &FileChange) -> Result<(), SandboxError> {
+    match (&change.before, &change.after) {
+        (Some(before), Some(after)) => workdir.replace(&change.path, after, &before.version),
+        (Some(before), None) => workdir.remove(&change.path, &before.version),
+        (None, Some(after)) => match change.mode {
+            Some(mode) => workdir.create_with_mode(&change.path, after, mode),
+            None => workdir.create_new(&change.path, after),
+        },
+        (None, None) => Ok(()),
+    }
+}
+
+/// The directories that a change makes, the outermost first.
+fn missing_parents(workdir: &Beneath, change: &FileChange) -> Vec<PathBuf> {
+    if change.before.is_some() || change.after.is_none() {
+        return Vec::new();
+    }
+    let missing = |parent: &&Path| {
+        !parent.as_os_str().is_empty() && matches!(workdir.entry(parent), Err(SandboxError::NotFound { .. }))
+    };
+    let mut parents: Vec<PathBuf> = change
+        .path
+        .ancestors()
+        .skip(1)
+        .take_while(missing)
+        .map(Path::to_owned)
+        .collect();
+    parents.reverse();
+    parents
+}
+
+/// Takes changes back, the last one first. Returns those that could not be.
+fn take_back(workdir: &Beneath, changes: &[FileChange], made: &[PathBuf]) -> Vec<String> {
+    let mut stuck = Vec::new();
+    for change in changes.iter().rev() {
+        if let Err(why) = take_one_back(workdir, change) {
+            stuck.push(format!("{} ({why})", change.path.display()));
+        }
+    }
+    for directory in made.iter().rev() {
+        // Somebody may have put something there meanwhile; then it stays.
+        let _ = workdir.remove_directory(directory);
+    }
+    stuck
+}
+
+fn take_one_back(workdir: &Beneath, change: &FileChange) -> Result<(), String> {
+    let said = |error: SandboxError| error.to_string();
+    let Some(after) = &change.after else {
+        let Some(before) = &change.before else {
+            return Ok(());
+        };
+        return workdir
+            .create_with_mode(&change.path, &before.content, before.mode)
+            .map_err(said);
+    };
+    let max = u64::try_from(after.len()).unwrap_or(u64::MAX);
+    let (now, opened) = workdir.read(&change.path, max).map_err(said)?;
+    if now != *after {
+        return Err("it was changed meanwhile by somebody else".to_owned());
+    }
+    match &change.before {
+        Some(before) => workdir.replace(&change.path, &before.content, &opened.version),
+        None => workdir.remove(&change.path, &opened.version),
+    }
+    .map_err(said)
+}
+
+fn after_failure(stuck: &[String]) -> String {
+    if stuck.is_empty() {
+        return " Nothing was changed.".to_owned();
+    }
+    format!(
+        " What was changed before that was taken back, except: {}. Look at these files.",
+        stuck.join(", ")
+    )
+}

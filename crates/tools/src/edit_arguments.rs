@@ -1,0 +1,59 @@
+//! What no schema says about the arguments of tools that edit.
+
+use crate::refusal::{Code, refuse};
+use agentd_protocol::ToolOutcome;
+use serde_json::Value;
+
+/// Whether the arguments make sense together.
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+pub(crate) fn check(tool: &str, input: &Value) -> Result<(), ToolOutcome> {
+    match tool {
+        "Edit" => differ(tool, input, "", ["old_string", "new_string"]),
+        "MultiEdit" => {
+            let edits = input.get("edits").and_then(Value::as_array);
+            for (at, edit) in edits.into_iter().flatten().enumerate() {
+                let which = format!(" of edit {}", at + 1);
+                differ(tool, edit, &which, ["old_string", "new_string"])?;
+            }
+            Ok(())
+        }
+        "ApplyPatch" => one_form(input),
+        _ => Ok(()),
+    }
+}
+
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+fn differ(tool: &str, input: &Value, which: &str, [old, new]: [&str; 2]) -> Result<(), ToolOutcome> {
+    if input.get(old) != input.get(new) {
+        return Ok(());
+    }
+    let why = format!(
+        "{tool}: `{old}` and `{new}`{which} are equal, so nothing would change. Give the text as it should become in `{new}`."
+    );
+    Err(refuse(Code::InvalidArgs, why))
+}
+
+/// Either a patch, or one replacement.
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+fn one_form(input: &Value) -> Result<(), ToolOutcome> {
+    let has = |name: &str| input.get(name).is_some();
+    let all = ["path", "old", "new"].iter().all(|name| has(name));
+    let any = [
+        "path",
+        "old",
+        "new",
+        "expected_replacements",
+        "fuzzy",
+        "min_similarity",
+    ]
+    .iter()
+    .any(|name| has(name));
+    match (has("patch"), any, all) {
+        (true, false, _) => Ok(()),
+        (false, _, true) => differ("ApplyPatch", input, "", ["old", "new"]),
+        _ => Err(refuse(
+            Code::InvalidArgs,
+            "ApplyPatch: give either `patch` alone, or `path`, `old` and `new`.",
+        )),
+    }
+}

@@ -1,0 +1,241 @@
+//! `BashStart`, `BashPoll`, `BashKill`: commands that go on in the background, under the session's warden like others.
+
+use crate::bash;
+use crate::catalog::object;
+use crate::context::{Finished, Spilled, ToolContext, ToolLimits};
+use crate::jobs::{Job, JobEnding};
+use crate::prepared::Prepared;
+use crate::refusal::{Code, from_sandbox, refuse};
+use crate::shape::ends;
+use crate::spec::ToolSpec;
+use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
+use agentd_sandbox::{CaptureLimits, CollectSpec};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// The longest life of a job.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+/// The longest wait of a poll.
+const MAX_WAIT_MS: u64 = 60_000;
+/// How long the end of a killed job is waited for: longer than the warden takes.
+const KILL_WITHIN: Duration = Duration::from_secs(10);
+
+pub(crate) fn bash_start(limits: &ToolLimits) -> ToolSpec {
+    ToolSpec {
+        name: "BashStart",
+        aliases: &["bash_start", "start_job", "run_in_background"],
+        title: "Start a command in the background",
+        description: format!(
+            "Starts a command with bash in the working directory and returns at once with the number of its job: for servers, watchers and long builds. \
+             Read its output with BashPoll, end it with BashKill; you are told when it ends. At most {} jobs run at once, none longer than a day or than the session.",
+            limits.max_jobs
+        ),
+        schema: object(
+            &json!({
+                "command": { "type": "string", "minLength": 1, "description": "The command line" },
+                "description": { "type": "string", "description": "In a few words, what it does" }
+            }),
+            &["command"],
+        ),
+        example: json!({ "command": "npm run dev" }),
+        effect: EffectClass::Exec,
+        idempotent: false,
+    }
+}
+
+pub(crate) fn bash_poll() -> ToolSpec {
+    ToolSpec {
+        name: "BashPoll",
+        aliases: &["bash_poll", "bash_output", "poll_job"],
+        title: "Read a background job",
+        description: "Gives the output of a background job since the last poll and says whether it still runs. With `wait_ms` it waits so long for the job's end."
+            .to_owned(),
+        schema: object(
+            &json!({
+                "job": { "type": "integer", "minimum": 1, "description": "The job's number" },
+                "wait_ms": { "type": "integer", "minimum": 0, "maximum": MAX_WAIT_MS, "description": "Milliseconds to wait for its end" }
+            }),
+            &["job"],
+        ),
+        example: json!({ "job": 1, "wait_ms": 5_000 }),
+        effect: EffectClass::None,
+        idempotent: false,
+    }
+}
+
+pub(crate) fn bash_kill() -> ToolSpec {
+    ToolSpec {
+        name: "BashKill",
+        aliases: &["bash_kill", "kill_bash", "kill_shell", "kill_job"],
+        title: "End a background job",
+        description: "Ends a background job with everything it started, and gives the rest of its output."
+            .to_owned(),
+        schema: object(
+            &json!({ "job": { "type": "integer", "minimum": 1, "description": "The job's number" } }),
+            &["job"],
+        ),
+        example: json!({ "job": 1 }),
+        effect: EffectClass::None,
+        idempotent: true,
+    }
+}
+
+pub(crate) async fn start(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+    let most = usize::try_from(ctx.limits.max_jobs).unwrap_or(usize::MAX);
+    if ctx.jobs.running() >= most {
+        let text = format!(
+            "{most} background jobs run already; end one with BashKill first. The jobs are: {}.",
+            numbers(ctx)
+        );
+        return refuse(Code::Exec, text).into();
+    }
+    let warden = match ctx.warden.get().await {
+        Ok(warden) => warden,
+        Err(error) => return from_sandbox(&error).into(),
+    };
+    let command = prepared.text("command");
+    let running = match bash::start(&warden, command, ctx).await {
+        Ok(running) => running,
+        Err(error) => return bash::not_started(&error).into(),
+    };
+    ctx.on_start.begun();
+    let spec = CollectSpec {
+        time: LONGEST,
+        // Readers have a copy of their own; the file has everything.
+        limits: CaptureLimits { head: 0, tail: 0 },
+        spill_dir: ctx.spill_dir.clone(),
+        spill_bytes: ctx.limits.spill_bytes,
+    };
+    let job = ctx.jobs.add(command.to_owned(), running, spec);
+    let text = format!("Job {job} runs in the background. BashPoll reads its output, BashKill ends it.\n");
+    ToolOutcome {
+        details: Some(json!({ "job": job })),
+        ..ToolOutcome::text(ToolStatus::Ok, text)
+    }
+    .into()
+}
+
+pub(crate) async fn poll(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+    let (number, job) = match find(prepared, ctx) {
+        Ok(found) => found,
+        Err(refusal) => return refusal.into(),
+    };
+    ctx.on_start.begun();
+    let wait = prepared.number("wait_ms").unwrap_or_default().min(MAX_WAIT_MS);
+    if wait > 0 {
+        // That it still runs then is no error.
+        let _ = timeout(Duration::from_millis(wait), job.ended()).await;
+    }
+    said(number, &job, ctx)
+}
+
+pub(crate) async fn kill(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+    let (number, job) = match find(prepared, ctx) {
+        Ok(found) => found,
+        Err(refusal) => return refusal.into(),
+    };
+    ctx.on_start.begun();
+    job.stop();
+    match timeout(KILL_WITHIN, job.ended()).await {
+        Ok(()) => said(number, &job, ctx),
+        Err(_) => refuse(
+            Code::Timeout,
+            format!("Job {number} was told to end and still runs; poll it later."),
+        )
+        .into(),
+    }
+}
+
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+fn find(prepared: &Prepared, ctx: &ToolContext) -> Result<(u32, Arc<Job>), ToolOutcome> {
+    let wanted = prepared.number("job").unwrap_or_default();
+    let number = u32::try_from(wanted).unwrap_or(u32::MAX);
+    ctx.jobs.get(number).map(|job| (number, job)).ok_or_else(|| {
+        refuse(
+            Code::NotFound,
+            format!("There is no job {wanted}. The jobs are: {}.", numbers(ctx)),
+        )
+    })
+}
+
+fn numbers(ctx: &ToolContext) -> String {
+    let numbers: Vec<String> = ctx.jobs.numbers().iter().map(u32::to_string).collect();
+    if numbers.is_empty() {
+        "none".to_owned()
+    } else {
+        numbers.join(", ")
+    }
+}
+
+/// What a job said since it was last asked, and how it is.
+fn said(number: u32, job: &Job, ctx: &ToolContext) -> Finished {
+    // The end first: what was said before it is complete then.
+    let end = job.end();
+    let unread = job.take();
+    let mut text = String::new();
+    if unread.dropped > 0 {
+        text.push_str(&format!(
+            "[... {} bytes of older output are left out ...]\n",
+            unread.dropped
+        ));
+    }
+    let max_lines = usize::try_from(ctx.limits.max_lines).unwrap_or(usize::MAX);
+    let max_bytes = usize::try_from(ctx.limits.max_bytes).unwrap_or(usize::MAX);
+    match ends(&unread.text, "", 0, max_lines, max_bytes) {
+        None => text.push_str(&unread.text),
+        Some((first, last)) => {
+            job.cut();
+            let first = first.trim_end_matches('\n');
+            text.push_str(&format!("{first}\n[... the middle is left out ...]\n{last}"));
+        }
+    }
+    if unread.text.is_empty() {
+        text.push_str("[no new output]\n");
+    } else if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&state(number, end.as_ref()));
+    let whole = end.as_ref().and_then(|_| job.take_whole());
+    Finished {
+        outcome: ToolOutcome {
+            details: Some(details(number, end.as_ref())),
+            truncated: whole.as_ref().map(|whole| Truncated {
+                bytes: whole.bytes,
+                lines: whole.lines,
+                spill: None,
+            }),
+            ..ToolOutcome::text(ToolStatus::Ok, text)
+        },
+        spilled: whole.map(|whole| Spilled::File(whole.file)),
+        pre_images: Vec::new(),
+    }
+}
+
+fn state(number: u32, end: Option<&JobEnding>) -> String {
+    match end {
+        None => format!("[job {number} runs]\n"),
+        Some(JobEnding::Lost(why)) => format!("[job {number} is lost: {why}]\n"),
+        Some(JobEnding::Exited {
+            stopped: Some(why), ..
+        }) => format!("[job {number} was stopped: {why}]\n"),
+        Some(JobEnding::Exited {
+            exit_code, signal, ..
+        }) => match (exit_code, signal) {
+            (Some(code), _) => format!("[job {number} ended with exit code {code}]\n"),
+            (None, Some(signal)) => format!("[job {number} was ended by signal {signal}]\n"),
+            (None, None) => format!("[job {number} ended]\n"),
+        },
+    }
+}
+
+fn details(number: u32, end: Option<&JobEnding>) -> Value {
+    let (exit_code, signal) = match end {
+        Some(JobEnding::Exited {
+            exit_code, signal, ..
+        }) => (*exit_code, *signal),
+        Some(JobEnding::Lost(_)) | None => (None, None),
+    };
+    json!({ "job": number, "running": end.is_none(), "exit_code": exit_code, "signal": signal })
+}

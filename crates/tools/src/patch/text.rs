@@ -1,0 +1,104 @@
+//! A file as lines, so that its bytes, its line ends and its mark at the beginning stay what they are.
+
+use crate::matching::ends_lines_with_crlf;
+use std::cell::OnceCell;
+
+const BOM: &[u8] = b"\xef\xbb\xbf";
+
+/// The lines of a file, without their ends.
+pub(super) struct Text<'a> {
+    pub(super) lines: Vec<&'a [u8]>,
+    bom: bool,
+    crlf: bool,
+    /// The lines without what editors and models like to change.
+    plain: OnceCell<Vec<String>>,
+}
+
+/// How much two lines may differ and still be the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Alike {
+    /// Not at all.
+    Exactly,
+    /// In white space at the end.
+    UpToTheEnd,
+    /// In white space at both ends.
+    Trimmed,
+    /// In typographic variants of dashes, quotes and spaces, too.
+    Plain,
+}
+
+impl Alike {
+    pub(super) const ALL: [Self; 4] = [Self::Exactly, Self::UpToTheEnd, Self::Trimmed, Self::Plain];
+}
+
+impl<'a> Text<'a> {
+    pub(super) fn of(content: &'a [u8]) -> Self {
+        let crlf = ends_lines_with_crlf(content);
+        let body = content.strip_prefix(BOM);
+        let bom = body.is_some();
+        let body = body.unwrap_or(content);
+        let body = body.strip_suffix(b"\n").unwrap_or(body);
+        let ended = |line: &'a [u8]| {
+            if crlf {
+                line.strip_suffix(b"\r").unwrap_or(line)
+            } else {
+                line
+            }
+        };
+        let lines = if content.is_empty() {
+            Vec::new()
+        } else {
+            body.split(|byte| *byte == b'\n').map(ended).collect()
+        };
+        Self {
+            lines,
+            bom,
+            crlf,
+            plain: OnceCell::new(),
+        }
+    }
+
+    /// Whether a line of the file is this one.
+    pub(super) fn is(&self, at: usize, line: &str, how: Alike) -> bool {
+        let Some(own) = self.lines.get(at) else {
+            return false;
+        };
+        let line = line.as_bytes();
+        match how {
+            Alike::Exactly => *own == line,
+            Alike::UpToTheEnd => own.trim_ascii_end() == line.trim_ascii_end(),
+            Alike::Trimmed => own.trim_ascii() == line.trim_ascii(),
+            Alike::Plain => {
+                let plain = self
+                    .plain
+                    .get_or_init(|| self.lines.iter().map(|line| plain(line)).collect());
+                plain.get(at).is_some_and(|own| *own == self::plain(line))
+            }
+        }
+    }
+
+    /// A content of other lines, with this file's ends. It ends with a line end.
+    pub(super) fn with(&self, lines: &[&[u8]]) -> Vec<u8> {
+        let mut content = Vec::new();
+        if self.bom {
+            content.extend_from_slice(BOM);
+        }
+        for line in lines {
+            content.extend_from_slice(line);
+            content.extend_from_slice(if self.crlf { b"\r\n" } else { b"\n" });
+        }
+        content
+    }
+}
+
+fn plain(line: &[u8]) -> String {
+    let one = |c: char| match c {
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        '\u{2018}'..='\u{201b}' => '\'',
+        '\u{201c}'..='\u{201f}' => '"',
+        '\u{a0}' | '\u{2002}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => ' ',
+        other => other,
+    };
+    let text: String = String::from_utf8_lossy(line).chars().map(one).collect();
+    text.trim().to_owned()
+}

@@ -1,0 +1,323 @@
+//! Background jobs with real commands. The program starts itself as the process warden, so it has its own `main`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match std::env::args().nth(1).as_deref() {
+        Some(agentd_sandbox::WARDEN_ARG) => agentd_sandbox::warden_main(),
+        filter => cases::run(filter.unwrap_or_default()),
+    }
+}
+
+#[cfg(test)]
+mod cases {
+    use agentd_protocol::{ToolOutcome, ToolStatus};
+    use agentd_sandbox::{Environment, WardenSpec};
+    use agentd_tools::{
+        Beneath, BlobSource, FilesSeen, Finished, JobEnding, JobNews, Jobs, OnStart, ProgressSink, Registry,
+        ToolContext, ToolLimits, WardenSlot,
+    };
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    use serde_json::{Value, json};
+    use std::path::PathBuf;
+    use std::pin::Pin;
+    use std::process::ExitCode;
+    use std::sync::Arc;
+    use std::time::Duration;
+    use tokio::sync::mpsc;
+
+    type Case = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()>>>);
+
+    macro_rules! cases {
+        ($($name:ident),* $(,)?) => { [$((stringify!($name), || Box::pin($name()))),*] };
+    }
+
+    pub(super) fn run(filter: &str) -> ExitCode {
+        let all: &[Case] = &cases![
+            a_job_is_started_read_and_seen_to_end,
+            output_is_given_once,
+            a_long_output_is_bounded_and_spilled_whole_at_the_end,
+            i5_a_killed_job_is_gone_with_everything_below_it,
+            i5_jobs_are_killed_when_the_last_who_knows_them_is_gone,
+            more_jobs_than_allowed_are_refused,
+            an_unknown_job_is_refused_with_the_known_ones,
+            a_job_whose_warden_is_lost_is_lost,
+            a_signal_that_ends_a_job_is_told,
+        ];
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_all()
+            .build()
+            .unwrap();
+        for (name, case) in all
+            .iter()
+            .filter(|(name, _)| name.contains(filter) || filter.starts_with('-'))
+        {
+            println!("case {name}");
+            runtime
+                .block_on(async { tokio::time::timeout(Duration::from_secs(60), case()).await })
+                .unwrap();
+        }
+        ExitCode::SUCCESS
+    }
+
+    struct World {
+        _dir: tempfile::TempDir,
+        ctx: ToolContext,
+        news: mpsc::UnboundedReceiver<JobNews>,
+    }
+
+    fn world_with(limits: ToolLimits) -> World {
+        let dir = tempfile::tempdir().unwrap();
+        let daemon = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LC_ALL", "C")];
+        let environment = Environment::allowed(daemon.map(|(name, value)| (name.into(), value.into())), &[]);
+        let spec = WardenSpec {
+            exe: PathBuf::from("/proc/self/exe"),
+            workdir: dir.path().to_owned(),
+            environment,
+        };
+        let (tx, news) = mpsc::unbounded_channel();
+        let ctx = ToolContext {
+            workdir: Arc::new(Beneath::open(dir.path()).unwrap()),
+            seen: Arc::new(FilesSeen::default()),
+            warden: WardenSlot::new(spec),
+            jobs: Jobs::new(6, move |news| {
+                let _ = tx.send(news);
+            }),
+            limits: Arc::new(limits),
+            spill_dir: dir.path().join("spill"),
+            blobs: BlobSource::empty(),
+            progress: ProgressSink::nobody(),
+            on_start: OnStart::default(),
+        };
+        World { _dir: dir, ctx, news }
+    }
+
+    fn world() -> World {
+        world_with(ToolLimits::default())
+    }
+
+    impl World {
+        async fn call(&self, name: &str, input: Value) -> Finished {
+            let prepared = Registry::builtin(&self.ctx.limits).prepare(name, &input).unwrap();
+            agentd_tools::run(&prepared, self.ctx.clone()).await
+        }
+
+        async fn outcome(&self, name: &str, input: Value) -> ToolOutcome {
+            self.call(name, input).await.outcome
+        }
+
+        async fn start(&mut self, command: &str) {
+            let done = self.outcome("BashStart", json!({ "command": command })).await;
+            assert_eq!(done.status, ToolStatus::Ok, "{}", done.llm_text);
+        }
+
+        async fn news(&mut self) -> JobNews {
+            self.news.recv().await.unwrap()
+        }
+
+        /// Everything that a job says until it says `word`.
+        async fn until(&self, job: u32, word: &str) -> String {
+            let mut all = String::new();
+            while !all.contains(word) {
+                let wait = json!({ "job": job, "wait_ms": 50 });
+                all.push_str(&self.outcome("BashPoll", wait).await.llm_text);
+            }
+            all
+        }
+    }
+
+    fn exited(exit_code: i32) -> JobEnding {
+        JobEnding::Exited {
+            exit_code: Some(exit_code),
+            signal: None,
+            stopped: None,
+        }
+    }
+
+    fn exit_is_seen(pid: &str) {
+        let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+        // No such process any more is as good.
+        if let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) {
+            let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+            let within = Timespec {
+                tv_sec: 20,
+                tv_nsec: 0,
+            };
+            assert_eq!(poll(&mut fds, Some(&within)).unwrap(), 1);
+        }
+    }
+
+    async fn a_job_is_started_read_and_seen_to_end() {
+        let mut world = world();
+        let started = world
+            .outcome(
+                "BashStart",
+                json!({ "command": "echo out; echo err >&2; exit 3" }),
+            )
+            .await;
+        assert_eq!(
+            (started.status, started.details),
+            (ToolStatus::Ok, Some(json!({ "job": 7 })))
+        );
+        let command = "echo out; echo err >&2; exit 3".to_owned();
+        assert_eq!(world.news().await, JobNews::Started { job: 7, command });
+        let done = world
+            .outcome("BashPoll", json!({ "job": 7, "wait_ms": 20_000 }))
+            .await;
+        assert_eq!(
+            (done.status, done.llm_text.as_str()),
+            (ToolStatus::Ok, "out\nerr\n[job 7 ended with exit code 3]\n")
+        );
+        assert_eq!(
+            done.details,
+            Some(json!({ "job": 7, "running": false, "exit_code": 3, "signal": null }))
+        );
+        let ended = JobNews::Ended {
+            job: 7,
+            ending: exited(3),
+        };
+        assert_eq!(world.news().await, ended);
+    }
+
+    async fn output_is_given_once() {
+        let mut world = world();
+        world.start("mkfifo go; echo first; cat go; echo second").await;
+        let text = world.until(7, "first\n").await;
+        assert!(
+            text.contains("[job 7 runs]") && !text.contains("second"),
+            "{text}"
+        );
+        std::fs::write(world.ctx.workdir.path().join("go"), "now\n").unwrap();
+        let text = world.until(7, "ended").await;
+        assert!(
+            text.contains("now\nsecond\n") && !text.contains("first"),
+            "{text}"
+        );
+        let again = world.outcome("BashPoll", json!({ "job": 7 })).await;
+        assert_eq!(
+            again.llm_text,
+            "[no new output]\n[job 7 ended with exit code 0]\n"
+        );
+    }
+
+    async fn a_long_output_is_bounded_and_spilled_whole_at_the_end() {
+        let mut world = world();
+        world.start("yes 0123456789 | head -c 1100000").await;
+        while !matches!(world.news().await, JobNews::Ended { .. }) {}
+        let done = world.call("BashPoll", json!({ "job": 7 })).await;
+        assert!(done.outcome.llm_text.len() < 60_000);
+        let truncated = done.outcome.truncated.unwrap();
+        assert_eq!((truncated.bytes, truncated.lines), (1_100_000, 100_000));
+        let whole = done.spilled.unwrap().bytes().await.unwrap();
+        assert_eq!(whole, "0123456789\n".repeat(100_000).into_bytes());
+        let again = world.call("BashPoll", json!({ "job": 7 })).await;
+        assert!(again.spilled.is_none());
+    }
+
+    async fn i5_a_killed_job_is_gone_with_everything_below_it() {
+        let mut world = world();
+        world
+            .start("trap '' TERM; setsid sleep 300 & echo pid=$!; sleep 300")
+            .await;
+        let text = world.until(7, "pid=").await;
+        let pid: String = text
+            .split_once("pid=")
+            .unwrap()
+            .1
+            .chars()
+            .take_while(char::is_ascii_digit)
+            .collect();
+        let done = world.outcome("BashKill", json!({ "job": 7 })).await;
+        assert_eq!(done.status, ToolStatus::Ok);
+        assert!(
+            done.llm_text.ends_with("[job 7 was stopped: BashKill]\n"),
+            "{}",
+            done.llm_text
+        );
+        exit_is_seen(&pid);
+    }
+
+    async fn i5_jobs_are_killed_when_the_last_who_knows_them_is_gone() {
+        let mut world = world();
+        world.start("echo pid=$$; exec sleep 300").await;
+        let text = world.until(7, "pid=").await;
+        let pid: String = text
+            .split_once("pid=")
+            .unwrap()
+            .1
+            .chars()
+            .take_while(char::is_ascii_digit)
+            .collect();
+        // The warden stays, as it does while other calls of the session run.
+        let warden = world.ctx.warden.get().await.unwrap();
+        world.ctx.jobs = Jobs::unheard();
+        exit_is_seen(&pid);
+        assert!(warden.is_alive());
+    }
+
+    async fn more_jobs_than_allowed_are_refused() {
+        let mut world = world_with(ToolLimits {
+            max_jobs: 2,
+            ..ToolLimits::default()
+        });
+        world.start("sleep 300").await;
+        world.start("sleep 300").await;
+        let third = json!({ "command": "sleep 300" });
+        let refused = world.outcome("BashStart", third.clone()).await;
+        assert_eq!(
+            (refused.status, refused.llm_text.as_str()),
+            (
+                ToolStatus::Error,
+                "2 background jobs run already; end one with BashKill first. The jobs are: 7, 8."
+            )
+        );
+        world.outcome("BashKill", json!({ "job": 7 })).await;
+        assert_eq!(world.outcome("BashStart", third).await.status, ToolStatus::Ok);
+    }
+
+    async fn an_unknown_job_is_refused_with_the_known_ones() {
+        let mut world = world();
+        for name in ["BashPoll", "BashKill"] {
+            let refused = world.outcome(name, json!({ "job": 1 })).await;
+            assert_eq!(
+                (refused.status, refused.llm_text.as_str()),
+                (ToolStatus::Error, "There is no job 1. The jobs are: none.")
+            );
+        }
+        world.start("true").await;
+        let refused = world
+            .outcome("BashPoll", json!({ "job": 4_294_967_296_u64 }))
+            .await;
+        assert_eq!(refused.llm_text, "There is no job 4294967296. The jobs are: 7.");
+    }
+
+    async fn a_job_whose_warden_is_lost_is_lost() {
+        let mut world = world();
+        world
+            .start("mkfifo go; echo ready; cat go; kill -9 $PPID; sleep 300")
+            .await;
+        world.until(7, "ready\n").await;
+        std::fs::write(world.ctx.workdir.path().join("go"), "now").unwrap();
+        assert!(matches!(world.news().await, JobNews::Started { job: 7, .. }));
+        let JobNews::Ended { job: 7, ending } = world.news().await else {
+            panic!("it did not end");
+        };
+        assert!(matches!(ending, JobEnding::Lost(_)), "{ending:?}");
+        let text = world.outcome("BashPoll", json!({ "job": 7 })).await.llm_text;
+        assert!(text.contains("[job 7 is lost: "), "{text}");
+    }
+
+    async fn a_signal_that_ends_a_job_is_told() {
+        let mut world = world();
+        world.start("kill -TERM $$").await;
+        world.news().await;
+        let ending = JobEnding::Exited {
+            exit_code: None,
+            signal: Some(15),
+            stopped: None,
+        };
+        assert_eq!(world.news().await, JobNews::Ended { job: 7, ending });
+    }
+}

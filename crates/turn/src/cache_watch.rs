@@ -1,0 +1,66 @@
+//! Watches the provider's prompt cache: when it did not hold, people are told, and told why as far as we know.
+
+use crate::draft::Draft;
+use crate::durable::Attempt;
+use crate::outer::Warm;
+use agentd_protocol::{Usage, WarningRaised};
+
+/// Providers keep what was cached for at least so long.
+const HOLDS_MS: u64 = 300_000;
+
+/// The warning that a call which answers now deserves. It is looked for once for each call: when it answers.
+pub(crate) fn broken(
+    draft: &Draft<'_, '_>,
+    current: &Attempt,
+    usage: &Usage,
+    credential: Option<&String>,
+) -> Option<WarningRaised> {
+    let warm = draft.durable().outer.warm.as_ref()?;
+    let least = (draft.scene.models)(&current.model).ok()?.min_cache_tokens?;
+    let fresh = current.started_at.since_ms(warm.at) <= HOLDS_MS;
+    let counted = usage.input > 0 || usage.cache_read > 0 || usage.cache_write > 0;
+    if warm.left < least.max(1) || !fresh || !counted || usage.cache_read >= warm.left.div_ceil(2) {
+        return None;
+    }
+    let why = why(draft, warm, current, credential);
+    Some(WarningRaised {
+        code: "prompt_cache_broken".to_owned(),
+        message: format!(
+            "the prompt cache did not hold: {why} ({} tokens were in it, {} were read from it)",
+            warm.left, usage.cache_read
+        ),
+    })
+}
+
+fn why(draft: &Draft<'_, '_>, warm: &Warm, current: &Attempt, credential: Option<&String>) -> String {
+    if warm.model != current.model {
+        return format!("the model changed from {} to {}", warm.model, current.model);
+    }
+    let credential = credential.or(current.credential.as_ref());
+    if warm.credential.as_ref() != credential {
+        let name = |credential: Option<&String>| credential.cloned().unwrap_or_else(|| "none".to_owned());
+        return format!(
+            "the credential changed from {} to {}",
+            name(warm.credential.as_ref()),
+            name(credential)
+        );
+    }
+    let seen = draft.seen();
+    if let (Some(then), Some(now)) = (seen.warm_prefix, seen.sent_prefix)
+        && then != now
+    {
+        return "the system prompt, the tools or the way of encoding changed".to_owned();
+    }
+    if warm.thinking != current.thinking {
+        return "the thinking level changed".to_owned();
+    }
+    if warm.shortened {
+        return "the conversation was made shorter".to_owned();
+    }
+    "the provider dropped it".to_owned()
+}
+
+/// What an answer leaves in the cache. Providers that say only what they read have at least that.
+pub(crate) fn left_by(usage: &Usage) -> u64 {
+    usage.cache_read.saturating_add(usage.cache_write)
+}

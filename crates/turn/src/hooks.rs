@@ -1,0 +1,55 @@
+//! Hooks: what they said is written down, and the input that they changed counts from then on.
+
+use crate::apply::Refusal;
+use crate::draft::Draft;
+use crate::durable::Durable;
+use crate::judging;
+use agentd_protocol::{HookEvent, HookFinished, ToolCallId};
+use serde_json::Value;
+
+/// Hooks of a call ended. Before its verdict the call may not be in the log yet: what they said waits for it.
+pub(crate) fn finished(draft: &mut Draft<'_, '_>, id: ToolCallId, records: Vec<HookFinished>) {
+    let before = records.iter().any(|record| record.event == HookEvent::PreToolUse);
+    if before && !draft.volatile().pending.contains(&id) {
+        // Its time was over, and the call is denied.
+        return;
+    }
+    let volatile = draft.volatile();
+    if volatile.answer.is_some() {
+        volatile.hooked.insert(id, records);
+        return;
+    }
+    judging::propose_all(draft);
+    write_down(draft, id, records);
+}
+
+/// The call is in the log now: so is what its hooks said.
+pub(crate) fn write_waiting(draft: &mut Draft<'_, '_>, id: ToolCallId) {
+    let records = draft.volatile().hooked.remove(&id).unwrap_or_default();
+    write_down(draft, id, records);
+}
+
+fn write_down(draft: &mut Draft<'_, '_>, id: ToolCallId, records: Vec<HookFinished>) {
+    if draft.durable().call(id).is_some() {
+        for record in records {
+            draft.emit(record);
+        }
+    }
+}
+
+impl Durable {
+    /// What a call of the running turn is: its tool, and its input as hooks left it.
+    #[must_use]
+    pub fn call_input(&self, id: ToolCallId) -> Option<(&str, &Value)> {
+        self.call(id).map(|call| (call.name.as_str(), &call.input))
+    }
+
+    /// Also after a restart the call is the one that was decided about.
+    pub(crate) fn hook_finished(&mut self, finished: &HookFinished) -> Result<(), Refusal> {
+        let call = self.running_turn()?.call_mut(finished.tool_call)?;
+        if let Some(input) = &finished.input {
+            call.input.clone_from(input);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,111 @@
+//! The start of an attempt: with which model, which credential, and how much thinking.
+
+use crate::draft::Draft;
+use crate::durable::Attempt;
+use crate::effect::Effect;
+use crate::input::ModelFacts;
+use crate::stutter::Stutter;
+use crate::volatile::Live;
+use crate::{ending, inbox, limits, overflow};
+use agentd_protocol::{EndReason, ModelStarted, SessionId};
+
+/// Starts an attempt: the first of a new call, or the next of `last`'s. False: it runs, there is nothing more to do.
+pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off: bool) -> bool {
+    let name = model(draft, last.as_ref());
+    let facts = match (draft.scene.models)(&name) {
+        Ok(facts) => facts,
+        Err(error) => {
+            ending::finish(draft, EndReason::InitializationFailed, Some(error));
+            return true;
+        }
+    };
+    let steps = draft.turn().map_or(0, |turn| turn.steps);
+    let (call, attempt, step) = match last {
+        Some(last) => (last.call, last.attempt.saturating_add(1), last.step),
+        None => (draft.stamp().call(), 1, steps.saturating_add(1)),
+    };
+    let taught = draft.durable().outer.taught_of(&name);
+    let thinking = taught
+        .thinking
+        .or(draft.durable().limits().thinking)
+        .or(facts.thinking);
+    let credential = credential(draft, &facts);
+    let started = ModelStarted {
+        call,
+        attempt,
+        step,
+        max_steps: limits::max_steps(draft.durable()),
+        inputs: inbox::joins_next(draft.durable()).collect(),
+        provider: facts.provider,
+        model: facts.model,
+        credential: credential.clone(),
+        input_tokens_estimate: draft.scene.input_tokens_estimate,
+        tools_off,
+        configured: Some(name.clone()),
+        thinking,
+    };
+    draft.emit(started);
+    let window = overflow::told(draft, &name);
+    let prefix = draft.scene.prefix;
+    let volatile = draft.volatile();
+    volatile.backoff_over = false;
+    let insists = std::mem::take(&mut volatile.insists);
+    volatile.sent_prefix = Some(prefix);
+    volatile.live = Some(Live {
+        call,
+        attempt,
+        partial: String::new(),
+        stutter: Stutter::default(),
+    });
+    draft.effect(Effect::StartModel {
+        call,
+        attempt,
+        model: name,
+        tools_off,
+        credential,
+        thinking,
+        without: taught.without.into_iter().collect(),
+        window,
+        insists,
+    });
+    false
+}
+
+/// The model of the attempt: a call goes on with the one it has come to, a new one begins with the session's own unless
+/// another stands in for it. What a person chose meanwhile wins.
+fn model(draft: &Draft<'_, '_>, last: Option<&Attempt>) -> String {
+    let own = draft.durable().model();
+    let other = match last {
+        Some(last) if last.tries.own == own => Some(last.model.as_str()),
+        Some(_) => None,
+        None => draft.durable().outer.stand_in(own, draft.now()),
+    };
+    other
+        .filter(|name| (draft.scene.models)(name).is_ok())
+        .unwrap_or(own)
+        .to_owned()
+}
+
+/// The credential that the session used last with this provider; before that sessions are spread over all of them.
+fn credential(draft: &Draft<'_, '_>, facts: &ModelFacts) -> Option<String> {
+    let durable = draft.durable();
+    let pinned = durable.outer.pins.get(&facts.provider);
+    let pinned = pinned.filter(|name| facts.credentials.contains(name));
+    pinned
+        .or_else(|| {
+            let count = u64::try_from(facts.credentials.len()).ok()?;
+            let nth = spread(durable.session).checked_rem(count)?;
+            facts.credentials.get(usize::try_from(nth).ok()?)
+        })
+        .cloned()
+}
+
+/// A number that stays the same for a session and spreads sessions evenly (FNV-1a).
+fn spread(session: SessionId) -> u64 {
+    session
+        .as_bytes()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+}

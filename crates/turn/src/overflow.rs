@@ -1,0 +1,216 @@
+//! A conversation that is too long for the model: it is made shorter before the next attempt, or the turn says why not.
+
+use crate::draft::Draft;
+use crate::durable::{Attempt, Phase};
+use crate::effect::{Effect, Shrink};
+use crate::input::Shrunk;
+use crate::{ending, limits, remedy};
+use agentd_protocol::{Advice, CallId, EndReason, FailureClass, Remedy};
+
+/// Percent of the room that the conversation may have after the first, second and any later compaction.
+const AFTER_COMPACTION: [u64; 3] = [60, 40, 25];
+/// Percent of the room that the conversation may have after its tool results were cut.
+const AFTER_TRUNCATION: u64 = 50;
+
+/// A request to make the conversation shorter that is not answered yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shrinking {
+    call: CallId,
+    attempt: u32,
+    how: Shrink,
+}
+
+/// What an error taught of a model's window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Window {
+    model: String,
+    tokens: u64,
+    /// Tokens of the request as the server counts, with our estimate of it.
+    sent: Option<(u64, u64)>,
+}
+
+/// The failed attempt and the remedy, while the conversation is to be made shorter.
+fn due<'a>(draft: &'a Draft<'_, '_>) -> Option<(&'a Attempt, Shrink, &'a str)> {
+    match &draft.turn()?.phase {
+        Phase::BackingOff {
+            last,
+            remedy,
+            message,
+            ..
+        } => Some((last, how(remedy.as_ref())?, message)),
+        _ => None,
+    }
+}
+
+/// The remedy makes the conversation shorter.
+pub(crate) const fn how(remedy: Option<&Remedy>) -> Option<Shrink> {
+    match remedy {
+        Some(Remedy::Compact) => Some(Shrink::Compact),
+        Some(Remedy::TruncateResults) => Some(Shrink::TruncateResults),
+        _ => None,
+    }
+}
+
+/// Keeps what a failure says of the window. Only this incarnation needs it: the next overflow says it again.
+pub(crate) fn learn(draft: &mut Draft<'_, '_>, model: &str, advice: Option<&Advice>) {
+    if let Some(Advice::Window { tokens, sent }) = advice {
+        let estimate = draft.scene.input_tokens_estimate;
+        draft.volatile().window = Some(Window {
+            model: model.to_owned(),
+            tokens: *tokens,
+            sent: sent.filter(|sent| *sent > 0).map(|sent| (sent, estimate)),
+        });
+    }
+}
+
+/// The window of a model as its server told it.
+pub(crate) fn told(draft: &Draft<'_, '_>, model: &str) -> Option<u64> {
+    let window = draft.seen().window.as_ref()?;
+    (window.model == model).then_some(window.tokens)
+}
+
+/// What an answer may take of a window: one that could fill it would leave no room for the question.
+fn of_answer(max_output: u64, window: u64) -> u64 {
+    max_output.min(window / 2)
+}
+
+/// It was not the conversation that was too long but the room asked for the answer, and now that the window is known less
+/// is asked. To be called before [`learn`].
+pub(crate) fn less_is_asked(draft: &Draft<'_, '_>, model: &str, advice: Option<&Advice>) -> bool {
+    let (Some(Advice::Window { tokens, sent }), Ok(facts)) = (advice, (draft.scene.models)(model)) else {
+        return false;
+    };
+    let asked_in = told(draft, model).unwrap_or(facts.window);
+    let asked = of_answer(facts.max_output, asked_in);
+    let answer = of_answer(facts.max_output, *tokens);
+    // Some servers count the answer's room into what they were sent.
+    let conversation = sent
+        .filter(|sent| sent <= tokens)
+        .unwrap_or(draft.scene.input_tokens_estimate);
+    answer < asked && conversation.saturating_add(answer) <= *tokens
+}
+
+/// Asks for a shorter conversation where one is needed and was not asked for. True: the next attempt has to wait for it.
+pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
+    let Some((last, how, _)) = due(draft) else {
+        return false;
+    };
+    let (call, attempt) = (last.call, last.attempt);
+    if draft.seen().shrinking.is_none() {
+        ask(draft, Shrinking { call, attempt, how });
+    }
+    true
+}
+
+fn ask(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
+    let Shrinking { call, attempt, how } = shrinking;
+    let target_tokens = target(draft, how);
+    draft.volatile().shrinking = Some(shrinking);
+    draft.effect(Effect::Shrink {
+        call,
+        attempt,
+        how,
+        target_tokens,
+    });
+}
+
+/// The conversation became shorter, or there is nothing to gain: the next remedy then.
+pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, id: (CallId, u32), shrunk: Shrunk) {
+    let asked = draft.seen().shrinking;
+    let Some(asked) = asked.filter(|asked| (asked.call, asked.attempt) == id) else {
+        return;
+    };
+    draft.volatile().shrinking = None;
+    let Some((last, _, message)) = due(draft) else {
+        return;
+    };
+    let (last, message) = (last.clone(), message.to_owned());
+    match shrunk {
+        Shrunk::Compacted(compacted) => {
+            draft.scene.input_tokens_estimate = compacted.tokens_after;
+            draft.emit(compacted);
+        }
+        Shrunk::Truncated(truncated) => {
+            draft.scene.input_tokens_estimate = truncated.tokens_after;
+            draft.emit(truncated);
+        }
+        Shrunk::Nothing if asked.how == Shrink::Compact && !last.tries.truncated => {
+            ask(
+                draft,
+                Shrinking {
+                    how: Shrink::TruncateResults,
+                    ..asked
+                },
+            );
+        }
+        Shrunk::Nothing => {
+            let name = remedy::row(FailureClass::ContextOverflow).name;
+            let error = limits::error(name, explained(draft, &last.model, &message));
+            ending::finish(draft, EndReason::ContextOverflow, Some(error));
+        }
+    }
+}
+
+/// The window of a model in tokens, as its server says or as it is configured.
+fn window(draft: &Draft<'_, '_>, model: &str) -> Option<u64> {
+    let taught = draft
+        .seen()
+        .window
+        .as_ref()
+        .filter(|window| window.model == model);
+    let configured = || (draft.scene.models)(model).ok().map(|facts| facts.window);
+    taught
+        .map(|window| window.tokens)
+        .or_else(configured)
+        .filter(|tokens| *tokens > 0)
+}
+
+/// Tokens that the conversation may have, in our own measure: the server's may be another.
+fn target(draft: &Draft<'_, '_>, how: Shrink) -> u64 {
+    let model = due(draft).map_or_else(String::new, |(last, ..)| last.model.clone());
+    let estimate = draft.scene.input_tokens_estimate.max(1);
+    let max_output = (draft.scene.models)(&model).map_or(0, |facts| facts.max_output);
+    let window = window(draft, &model).map_or(estimate, |window| window - of_answer(max_output, window));
+    let taught = draft
+        .seen()
+        .window
+        .as_ref()
+        .filter(|window| window.model == model);
+    let ours = match taught.and_then(|taught| taught.sent) {
+        Some((sent, estimated)) => {
+            let scaled = u128::from(window).saturating_mul(u128::from(estimated.max(1))) / u128::from(sent);
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        }
+        None => window,
+    };
+    let room = ours.min(estimate);
+    let percent = match how {
+        Shrink::TruncateResults => AFTER_TRUNCATION,
+        Shrink::Compact => {
+            let before = draft.turn().map_or(0, |turn| turn.compactions).saturating_sub(1);
+            let [.., least] = AFTER_COMPACTION;
+            AFTER_COMPACTION.get(before as usize).copied().unwrap_or(least)
+        }
+    };
+    room.saturating_mul(percent) / 100
+}
+
+/// Why the turn ends, in numbers, and what a person can do.
+pub(crate) fn explained(draft: &Draft<'_, '_>, model: &str, message: &str) -> String {
+    let taught = draft
+        .seen()
+        .window
+        .as_ref()
+        .filter(|window| window.model == model);
+    let sent = taught.and_then(|taught| taught.sent).map(|(sent, _)| sent);
+    let tokens = sent.unwrap_or(draft.scene.input_tokens_estimate);
+    let window = match window(draft, model) {
+        Some(window) => format!("the window of {model} has {window}"),
+        None => format!("the window of {model} is smaller"),
+    };
+    let fix = remedy::row(FailureClass::ContextOverflow).fix;
+    format!(
+        "{message} (the conversation has about {tokens} tokens, {window}, and it cannot be made shorter without losing \
+         the task; {fix})"
+    )
+}

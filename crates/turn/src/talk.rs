@@ -1,0 +1,80 @@
+//! Calls that the loop answers by itself: the list of things to do, and questions to the person. No tool ever runs.
+
+use crate::apply::Refusal;
+use crate::approvals;
+use crate::draft::Draft;
+use crate::durable::Durable;
+use crate::open_call::Stage;
+use crate::words;
+use agentd_protocol::{
+    ApprovalDecided, Choice, Decision, OpenApproval, TodoItem, TodoStatus, TodoUpdated, ToolCallId,
+    ToolFinished, ToolOutcome, ToolStatus,
+};
+
+/// What a call says instead of doing something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Talk {
+    /// The list of things to do is this now.
+    Todo(Vec<TodoItem>),
+    /// The person is asked; the answer is the call's result.
+    Ask {
+        /// The question.
+        question: String,
+        /// Answers to choose from; the person may say something else.
+        choices: Vec<Choice>,
+    },
+}
+
+/// The place of an allowed call has come.
+pub(crate) fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, title: String, talk: Talk) {
+    match talk {
+        Talk::Todo(items) => {
+            let outcome = ToolOutcome::text(ToolStatus::Ok, counted(&items));
+            draft.emit(TodoUpdated { tool_call, items });
+            draft.emit(ToolFinished { tool_call, outcome });
+        }
+        Talk::Ask { question, choices } => {
+            approvals::ask_person(draft, tool_call, (title, question), choices);
+        }
+    }
+}
+
+fn counted(items: &[TodoItem]) -> String {
+    let count = |status| items.iter().filter(|item| item.status == status).count();
+    format!(
+        "The list is kept: {} done, {} in progress, {} to do.",
+        count(TodoStatus::Completed),
+        count(TodoStatus::InProgress),
+        count(TodoStatus::Pending)
+    )
+}
+
+impl Durable {
+    /// A person, or time, spoke about a question.
+    pub(crate) fn question_decided(
+        &mut self,
+        tool_call: ToolCallId,
+        open: &OpenApproval,
+        decided: &ApprovalDecided,
+    ) -> Result<(), Refusal> {
+        let call = self.running_turn()?.call_mut(tool_call)?;
+        if call.stage != Stage::Asking(open.approval) {
+            return Err("the call does not wait for this answer");
+        }
+        call.stage = match decided.decision {
+            Decision::Answer => Stage::Answered(answer(open, decided)),
+            Decision::Withdrawn => Stage::Allowed,
+            // It is no permission that is refused, so it never stops the turn.
+            Decision::Deny | Decision::Expired => Stage::Denied(words::unanswered(decided)),
+            Decision::Allow => return Err("a question is answered, not allowed"),
+        };
+        Ok(())
+    }
+}
+
+/// What the model reads: the words of the choice, else the person's own.
+fn answer(open: &OpenApproval, decided: &ApprovalDecided) -> String {
+    let said = decided.answer.as_deref().unwrap_or_default();
+    let chosen = open.choices.iter().find(|choice| choice.id == said);
+    chosen.map_or(said, |choice| choice.label.as_str()).to_owned()
+}

@@ -1,0 +1,139 @@
+//! The prompt cache: a warning when it did not hold, with the reason.
+
+use super::world::*;
+use crate::*;
+use agentd_protocol::*;
+
+const MINUTE: u64 = 60_000;
+
+/// A session whose last answer left 5,000 tokens in the cache.
+fn warm() -> World {
+    let mut world = World::idle(LoopLimits::default());
+    for name in ["sonnet", "haiku"] {
+        let facts = ModelFacts {
+            credentials: vec!["main".into()],
+            min_cache_tokens: Some(1_024),
+            ..plain(name)
+        };
+        world.facts.insert(name.into(), facts);
+    }
+    world.send("go");
+    reads(&mut world, 0, 5_000);
+    world
+}
+
+fn reads(world: &mut World, cache_read: u64, cache_write: u64) {
+    let mut answer = answer_of(vec![Block::text("Done.")], StopReason::EndTurn);
+    answer.usage = Usage {
+        input: 10,
+        output: 10,
+        cache_read,
+        cache_write,
+        reasoning: 0,
+    };
+    world.answer_with(answer);
+}
+
+fn cold(world: &mut World) -> Vec<String> {
+    world.send("more");
+    reads(world, 100, 5_000);
+    let warnings = world.warnings();
+    assert!(warnings.iter().all(|(code, _)| code == "prompt_cache_broken"));
+    warnings.into_iter().map(|(_, message)| message).collect()
+}
+
+fn because(why: &str) -> Vec<String> {
+    vec![format!(
+        "the prompt cache did not hold: {why} (5000 tokens were in it, 100 were read from it)"
+    )]
+}
+
+#[test]
+fn a_cache_that_held_is_not_spoken_of() {
+    let mut world = warm();
+    world.send("more");
+    reads(&mut world, 2_500, 500);
+    assert_eq!(world.warnings(), []);
+}
+
+#[test]
+fn a_cache_that_broke_is_spoken_of_with_the_first_reason_that_applies() {
+    let mut world = warm();
+    assert_eq!(cold(&mut world), because("the provider dropped it"));
+
+    let mut world = warm();
+    world.prefix = 2;
+    assert_eq!(
+        cold(&mut world),
+        because("the system prompt, the tools or the way of encoding changed")
+    );
+
+    let mut world = warm();
+    let mut facts = world.facts["sonnet"].clone();
+    facts.thinking = Some(ThinkingLevel::High);
+    world.facts.insert("sonnet".into(), facts.clone());
+    assert_eq!(cold(&mut world), because("the thinking level changed"));
+
+    let mut world = warm();
+    facts.credentials = vec!["other".into()];
+    world.facts.insert("sonnet".into(), facts);
+    assert_eq!(
+        cold(&mut world),
+        because("the credential changed from main to other")
+    );
+
+    let mut world = warm();
+    world
+        .command(Command::Update {
+            title: None,
+            model: Some("haiku".into()),
+            mode: None,
+            labels: None,
+            budget: None,
+        })
+        .unwrap();
+    assert_eq!(
+        cold(&mut world),
+        because("the model changed from sonnet to haiku")
+    );
+
+    let mut world = warm();
+    world.send("more");
+    world.fail(FailureClass::ContextOverflow);
+    world.shrink();
+    reads(&mut world, 100, 5_000);
+    let expected = because("the conversation was made shorter").remove(0);
+    assert_eq!(world.warnings(), [("prompt_cache_broken".to_owned(), expected)]);
+}
+
+#[test]
+fn a_restart_forgets_the_prefix_and_nothing_else() {
+    let mut world = warm();
+    world.restart();
+    world.prefix = 2;
+    assert_eq!(cold(&mut world), because("the provider dropped it"));
+}
+
+#[test]
+fn what_is_old_or_small_or_unknown_is_not_watched() {
+    let mut world = warm();
+    world.now += 5 * MINUTE;
+    assert_eq!(cold(&mut world), Vec::<String>::new(), "too old");
+
+    let mut world = World::idle(LoopLimits::default());
+    world.send("go");
+    reads(&mut world, 0, 5_000);
+    assert_eq!(
+        cold(&mut world),
+        Vec::<String>::new(),
+        "the provider does not cache"
+    );
+
+    let mut world = warm();
+    world.send("x");
+    reads(&mut world, 1_000, 0);
+    world.send("x");
+    reads(&mut world, 10, 0);
+    let warnings = world.warnings().len();
+    assert_eq!(warnings, 1, "what is below the least is not missed");
+}

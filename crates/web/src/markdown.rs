@@ -1,0 +1,91 @@
+//! HTML as Markdown, from tokens: what is open is a short stack, what is written is bounded, and there is no tree, so
+//! no page can make this deep or large.
+
+mod attributes;
+mod elements;
+mod lines;
+mod open;
+mod table;
+mod writer;
+
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::states::RawKind;
+use html5ever::tokenizer::{
+    BufferQueue, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
+use std::cell::RefCell;
+use std::time::{Duration, Instant};
+use url::Url;
+use writer::Writer;
+
+/// A page as Markdown.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Markdown {
+    /// Its title.
+    pub(crate) title: Option<String>,
+    /// Its text.
+    pub(crate) text: String,
+    /// Whether there was no time for all of it.
+    pub(crate) cut: bool,
+}
+
+/// What is read between two looks at the clock.
+const CHUNK: usize = 8 << 10;
+
+/// Converts a page; links are made whole with `base`. What is not read in the given time is left out: a single tag with
+/// very many attributes takes the tokenizer very long.
+pub(crate) fn from_html(html: &str, base: &Url, within: Duration) -> Markdown {
+    let began = Instant::now();
+    let sink = Sink(RefCell::new(Writer::new(base, html.len())));
+    let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());
+    let input = BufferQueue::default();
+    let mut rest = html;
+    while !rest.is_empty() && began.elapsed() < within {
+        let (chunk, after) = rest.split_at(rest.floor_char_boundary(CHUNK.min(rest.len())));
+        input.push_back(StrTendril::from_slice(chunk));
+        let _ = tokenizer.feed(&input);
+        rest = after;
+    }
+    tokenizer.end();
+    let mut page = tokenizer.sink.0.into_inner().finish();
+    page.cut |= !rest.is_empty();
+    page
+}
+
+struct Sink(RefCell<Writer>);
+
+impl TokenSink for Sink {
+    type Handle = ();
+
+    fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
+        let mut writer = self.0.borrow_mut();
+        match token {
+            Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
+                writer.start(&tag);
+                return inside(&tag.name);
+            }
+            Token::TagToken(tag) => writer.end(&tag.name),
+            Token::CharacterTokens(text) => writer.text(&text),
+            Token::DoctypeToken(_)
+            | Token::CommentToken(_)
+            | Token::NullCharacterToken
+            | Token::EOFToken
+            | Token::ParseError(_) => {}
+        }
+        TokenSinkResult::Continue
+    }
+}
+
+/// How what stands inside an element is to be read.
+fn inside(name: &str) -> TokenSinkResult<()> {
+    match name {
+        "title" | "textarea" => TokenSinkResult::RawData(RawKind::Rcdata),
+        "style" | "xmp" | "iframe" | "noembed" | "noframes" => TokenSinkResult::RawData(RawKind::Rawtext),
+        "script" => TokenSinkResult::RawData(RawKind::ScriptData),
+        "plaintext" => TokenSinkResult::Plaintext,
+        _ => TokenSinkResult::Continue,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! Somebody else's idea of five providers, in strict mode and in chaos: `@copilotkit/aimock`.
+
+use agentd_client::Client;
+use agentd_protocol::{Block, CreateParams, EndReason, TurnFinished};
+use agentd_tests::{Aimock, Daemon, DaemonOptions, Follower, Tap, check_log};
+use std::collections::BTreeMap;
+use tokio::task::JoinSet;
+
+/// Model name, dialect, path below the server, and what the provider calls the model.
+const SPOKEN: [(&str, &str, &str, &str); 5] = [
+    ("mock-chat", "openai-chat", "/v1", "gpt-5"),
+    ("mock-responses", "openai-responses", "/v1", "gpt-5"),
+    ("mock-anthropic", "anthropic", "", "claude-sonnet-5-5"),
+    ("mock-gemini", "gemini", "", "gemini-2.5-pro"),
+    ("mock-ollama", "ollama", "", "qwen3"),
+];
+const SESSIONS: usize = 100;
+const COMPLETED: &str = "completed";
+
+/// In this dialect the mock's rate limits also say that the tokens of six minutes are used up. They are believed, so a fleet
+/// would take hours: here this chaos is off.
+const NO_RATE_LIMITS: (&str, &str) = ("mock-chat", "x-aimock-chaos-ratelimit = \"0\"");
+
+async fn daemon(url: &str) -> Daemon {
+    let mut config = String::from("[retry]\nbase_ms = 20\ncap_ms = 2000\n");
+    for (name, dialect, path, model) in SPOKEN {
+        let headers = if name == NO_RATE_LIMITS.0 {
+            NO_RATE_LIMITS.1
+        } else {
+            ""
+        };
+        config += &format!(
+            r#"[providers.{name}]
+dialect = "{dialect}"
+base_url = "{url}{path}"
+credentials = [{{ name = "main", env = "AGENTD_TEST_KEY" }}]
+max_concurrent = 32
+headers = {{ {headers} }}
+[models.{name}]
+provider = "{name}"
+model = "{model}"
+context_window = 200000
+max_output = 8192
+thinking = "medium"
+"#
+        );
+    }
+    Daemon::start(DaemonOptions {
+        config,
+        ..DaemonOptions::default()
+    })
+    .await
+}
+
+/// Runs a session with these words to the end of its turn.
+async fn run(client: &Client, workdir: String, model: &str, words: &str) -> (String, TurnFinished) {
+    std::fs::write(format!("{workdir}/notes.txt"), "the moon is full\n").unwrap();
+    let params = CreateParams {
+        prompt: Some(vec![Block::text(words)]),
+        workdir,
+        model: Some(model.to_owned()),
+        ..CreateParams::default()
+    };
+    let session = client.create(&params).await.unwrap().session.to_string();
+    let mut follower = Follower::attach(client, &session).await;
+    let end = follower.turn_finished(1).await;
+    check_log(client, &session).await;
+    (session, end)
+}
+
+/// `completed`, or the class of the failure.
+fn how(end: &TurnFinished) -> String {
+    match (&end.error, end.reason) {
+        (None, EndReason::Completed) => COMPLETED.to_owned(),
+        (Some(error), EndReason::ModelError) => error.class.clone(),
+        (error, reason) => format!("{reason:?} {error:?}"),
+    }
+}
+
+/// A hundred sessions in each dialect, all at once; how many of each ended how: `completed`, or the class of the failure.
+async fn fleet(daemon: &Daemon) -> BTreeMap<(String, String), usize> {
+    let mut running = JoinSet::new();
+    for (name, ..) in SPOKEN {
+        // One connection has room for some hundred viewers.
+        let client = daemon.client().await;
+        for n in 0..SESSIONS {
+            let (client, workdir) = (client.clone(), daemon.workdir(&format!("{name}-{n}")));
+            running.spawn(async move {
+                let (_, end) = run(&client, workdir, name, "Please look around.").await;
+                if end.reason == EndReason::Completed {
+                    assert_eq!(
+                        (end.steps, end.tool_calls, end.text.as_str()),
+                        (3, 3, "All done, said the mock.")
+                    );
+                }
+                (name.to_owned(), how(&end))
+            });
+        }
+    }
+    let mut ends = BTreeMap::new();
+    while let Some(end) = running.join_next().await {
+        *ends.entry(end.unwrap()).or_default() += 1;
+    }
+    ends
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_sessions_in_each_dialect_finish_at_a_strict_mock() {
+    let Some(mock) = Aimock::start("a_hundred_sessions_in_each_dialect_finish_at_a_strict_mock", &[]).await
+    else {
+        return;
+    };
+    let daemon = daemon(mock.url()).await;
+    let ends = fleet(&daemon).await;
+    let wanted = SPOKEN.map(|(name, ..)| ((name.to_owned(), COMPLETED.to_owned()), SESSIONS));
+    assert_eq!(ends, BTreeMap::from(wanted));
+    let mut asked: BTreeMap<u64, usize> = BTreeMap::new();
+    for (path, status) in mock.journal().await {
+        if !path.starts_with("/__aimock") {
+            *asked.entry(status).or_default() += 1;
+        }
+    }
+    let calls = SPOKEN.len() * SESSIONS * 3;
+    assert_eq!(
+        asked,
+        BTreeMap::from([(200, calls)]),
+        "three requests a session, none refused"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_sessions_in_each_dialect_end_with_the_right_class_in_chaos() {
+    let chaos = [
+        "--chaos-drop",
+        "0.1",
+        "--chaos-malformed",
+        "0.05",
+        "--chaos-disconnect",
+        "0.1",
+        "--chaos-ratelimit",
+        "0.02",
+    ];
+    let test = "a_hundred_sessions_in_each_dialect_end_with_the_right_class_in_chaos";
+    let Some(mock) = Aimock::start(test, &chaos).await else {
+        return;
+    };
+    let daemon = daemon(mock.url()).await;
+    let ends = fleet(&daemon).await;
+    for ((name, end), count) in &ends {
+        let known = [COMPLETED, "transient", "rate_limited", "overloaded"];
+        assert!(known.contains(&end.as_str()), "{name}: {count} ended with {end}");
+    }
+    for (name, ..) in SPOKEN {
+        // Each attempt fails with a chance of a quarter, so six in a row are rare.
+        let completed = ends.get(&(name.to_owned(), COMPLETED.to_owned()));
+        assert!(
+            completed.is_some_and(|count| *count >= SESSIONS * 9 / 10),
+            "{ends:?}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thinking_is_sent_back_in_tool_loops_as_it_came() {
+    let Some(mock) = Aimock::start("thinking_is_sent_back_in_tool_loops_as_it_came", &[]).await else {
+        return;
+    };
+    let tap = Tap::before(mock.url()).await;
+    let daemon = daemon(tap.url()).await;
+    let client = daemon.client().await;
+    for (name, dialect, ..) in SPOKEN {
+        let before = tap.heard().len();
+        let (_, end) = run(&client, daemon.workdir(name), name, "Please look around.").await;
+        assert_eq!(end.reason, EndReason::Completed, "{name}: {:?}", end.error);
+        let sent = tap.heard().split_off(before);
+        let marks: &[&str] = match dialect {
+            "anthropic" => &[
+                r#""thinking":"First I look twice.","signature":"signature-one""#,
+                r#""thinking":"There are notes.","signature":"signature-two""#,
+            ],
+            "openai-chat" => &[
+                r#""reasoning_content":"First I look twice.""#,
+                r#""reasoning_content":"There are notes.""#,
+            ],
+            "openai-responses" => &[r#""encrypted_content":""#, r#""text":"First I look twice.""#],
+            // The mock gives no signature in Google's dialect, and no thoughts under the names that Ollama has for them.
+            _ => &[],
+        };
+        for mark in marks {
+            assert!(sent.contains(mark), "{name}: {mark} is missing in {sent}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_of_the_mock_ends_the_turn_with_its_class() {
+    let Some(mock) = Aimock::start("a_refusal_of_the_mock_ends_the_turn_with_its_class", &[]).await else {
+        return;
+    };
+    let daemon = daemon(mock.url()).await;
+    let client = daemon.client().await;
+    for (name, ..) in SPOKEN {
+        let workdir = daemon.workdir(&format!("{name}-bad"));
+        let (_, end) = run(&client, workdir, name, "This is a bad request.").await;
+        assert_eq!(how(&end), "invalid_request", "{name}");
+    }
+}

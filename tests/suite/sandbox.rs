@@ -1,0 +1,150 @@
+//! The kernel sandbox as a person and an agent meet it, at each level that this machine has.
+
+use crate::{YOLO, daemon, session};
+use agentd_bench::model_server::ModelServer;
+use agentd_client::Client;
+use agentd_protocol::{
+    ApprovalListParams, Block, CreateParams, EndReason, EventBody, PermissionMode, SandboxLevel,
+};
+use agentd_tests::{Daemon, Follower, binaries, check_log, skipped};
+
+const LEVELS: [(&str, SandboxLevel); 3] = [
+    ("none", SandboxLevel::None),
+    ("confined", SandboxLevel::Confined),
+    ("isolated", SandboxLevel::Isolated),
+];
+
+/// A daemon at exactly this level; nothing where the machine does not have it.
+async fn at(server: &ModelServer, level: &str, read: &str) -> Option<Daemon> {
+    let config = format!("{YOLO}[sandbox]\nlevel = \"{level}\"\nrequire = \"{level}\"\nread = [{read}]\n");
+    let daemon = daemon(server, &config).await;
+    let client = daemon.client().await;
+    let params = CreateParams {
+        workdir: daemon.workdir("probe"),
+        ..CreateParams::default()
+    };
+    match client.create(&params).await {
+        Ok(_) => Some(daemon),
+        Err(error) => {
+            let said = error.to_string();
+            assert!(
+                said.contains("the sandbox that the settings ask for is not there"),
+                "{said}"
+            );
+            let kind = if said.contains("on the PATH") {
+                ""
+            } else {
+                "kernel: "
+            };
+            skipped("sandbox", &format!("{kind}{level}: {said}"));
+            None
+        }
+    }
+}
+
+/// A session at rest in mode default, whose one call waits for a person.
+async fn asks(daemon: &Daemon, client: &Client) -> String {
+    let params = CreateParams {
+        prompt: Some(vec![Block::text("plan:asks steps=1 command=echo_hi;")]),
+        workdir: daemon.workdir("asks"),
+        mode: Some(PermissionMode::Default),
+        ..CreateParams::default()
+    };
+    let session = client.create(&params).await.unwrap().session.to_string();
+    Follower::attach(client, &session)
+        .await
+        .until("the question", |body| matches!(body, EventBody::ApprovalAsked(_)))
+        .await;
+    session
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i7_no_command_answers_an_approval_or_leaves_its_directory_at_any_level() {
+    let server = ModelServer::start(false).await.unwrap();
+    let programs = binaries().agentctl.parent().unwrap().display().to_string();
+    for (name, level) in LEVELS {
+        let Some(daemon) = at(&server, name, &format!("{programs:?}")).await else {
+            continue;
+        };
+        let client = daemon.client().await;
+        let waiting = asks(&daemon, &client).await;
+        let dir = daemon.workdir("project");
+        let (ctl, socket) = (binaries().agentctl.display(), daemon.socket());
+        let script = format!(
+            "'{ctl}' --socket '{}' approve {waiting} 2>said; echo $? >code; echo x >../outside; echo x >inside",
+            socket.display()
+        );
+        std::fs::write(format!("{dir}/approve.sh"), script).unwrap();
+        let agent = session(&daemon, &client, "plan:tries steps=1 command=sh_approve.sh;").await;
+        let mut follower = Follower::attach(&client, &agent).await;
+        let started = follower
+            .until("the call", |body| matches!(body, EventBody::ToolStarted(_)))
+            .await;
+        let EventBody::ToolStarted(started) = started.body else {
+            unreachable!("it was waited for");
+        };
+        assert_eq!(started.sandbox, level);
+        let end = Follower::attach(&client, &agent).await.turn_finished(1).await;
+        assert_eq!(end.reason, EndReason::Completed, "{name}");
+        check_log(&client, &agent).await;
+        let read = |name: &str| std::fs::read_to_string(format!("{dir}/{name}")).unwrap_or_default();
+        // Without walls the daemon refuses its own descendants (4); behind them it cannot be reached (69).
+        let refused = if level == SandboxLevel::None {
+            "4\n"
+        } else {
+            "69\n"
+        };
+        assert_eq!(read("code"), refused, "{name}: {}", read("said"));
+        assert_eq!(read("inside"), "x\n", "{name}");
+        let outside = std::path::Path::new(&dir).with_file_name("outside").exists();
+        assert_eq!(outside, level == SandboxLevel::None, "{name}");
+        let open = client.approvals(&ApprovalListParams::default()).await.unwrap();
+        assert_eq!(open.len(), 1, "{name}: it is still open");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i7_sessions_below_the_required_level_are_refused_with_the_way_out() {
+    let server = ModelServer::start(false).await.unwrap();
+    let config = format!("{YOLO}[sandbox]\nlevel = \"none\"\n");
+    let daemon = daemon(&server, &config).await;
+    let params = CreateParams {
+        workdir: daemon.workdir("project"),
+        ..CreateParams::default()
+    };
+    let refused = daemon
+        .client()
+        .await
+        .create(&params)
+        .await
+        .unwrap_err()
+        .to_string();
+    assert!(
+        refused.contains("sandbox.require is \"confined\" and commands would run at \"none\""),
+        "{refused}"
+    );
+    let said = daemon.agentctl(&["doctor"]).await;
+    assert_eq!(said.code, Some(1), "{}", said.stdout);
+    assert!(said.stdout.contains("FAIL sandbox") && said.stdout.contains("sandbox.require = \"none\""));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_confines_commands_is_found_out_once_and_told_by_doctor() {
+    let server = ModelServer::start(false).await.unwrap();
+    for (name, told) in [
+        ("confined", "commands run confined"),
+        ("isolated", "commands run isolated"),
+    ] {
+        let Some(mut daemon) = at(&server, name, "").await else {
+            continue;
+        };
+        let said = daemon.agentctl(&["doctor"]).await;
+        assert!(said.stdout.contains(told), "{}", said.stdout);
+        let file = daemon.dir.path().join("data/sandbox.json");
+        let before = std::fs::metadata(&file).unwrap().modified().unwrap();
+        daemon.kill().await;
+        let daemon = daemon.restart(None).await;
+        assert_eq!(std::fs::metadata(&file).unwrap().modified().unwrap(), before);
+        drop(daemon);
+    }
+}
