@@ -150,7 +150,7 @@ impl Api {
     /// The tools of the session: what was asked for, else all, without those that rules deny wholly.
     async fn offered(&self, params: &CreateParams) -> Result<Vec<String>, Fault> {
         let specs = self.parts.registry.specs();
-        let all = || specs.iter().map(|spec| spec.name.to_owned()).collect();
+        let all = || specs.iter().map(|spec| spec.name.clone().into_owned()).collect();
         let mut tools: Vec<String> = match &params.tools {
             None => all(),
             Some(asked) => asked
@@ -173,9 +173,9 @@ impl Api {
 
     fn tool(&self, name: &str) -> Result<String, Fault> {
         if let Some(spec) = self.parts.registry.get(name) {
-            return Ok(spec.name.to_owned());
+            return Ok(spec.name.clone().into_owned());
         }
-        let known = || self.parts.registry.specs().iter().map(|spec| spec.name);
+        let known = || self.parts.registry.specs().iter().map(|spec| spec.name.as_ref());
         let message = format!("there is no tool {:?}", crate::words::cut(name));
         let hint = match nearest(name, known()) {
             Some(near) => format!("did you mean {near}?"),

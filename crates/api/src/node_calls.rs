@@ -69,7 +69,7 @@ impl Api {
 
     pub(crate) fn tools(&self) -> Vec<ToolRow> {
         let row = |spec: &agentd_tools::ToolSpec| ToolRow {
-            name: spec.name.to_owned(),
+            name: spec.name.clone().into_owned(),
             aliases: spec.aliases.iter().map(|alias| (*alias).to_owned()).collect(),
             effect: spec.effect,
             description: spec.description.to_owned(),

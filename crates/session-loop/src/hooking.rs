@@ -19,7 +19,7 @@ impl Shell {
         let Some(planned) = self.planned.get_mut(&tool_call) else {
             return false;
         };
-        let tool = planned.prepared.name;
+        let tool = planned.prepared.name.as_ref();
         let asked = planned.hooked
             || judgement.verdict.kind == VerdictKind::Deny
             || !self.services.hooks.hears(HookEvent::PreToolUse, tool);
@@ -54,7 +54,7 @@ impl Shell {
             .services
             .registry
             .get(&name)
-            .map_or(name, |spec| spec.name.to_owned());
+            .map_or(name, |spec| spec.name.clone().into_owned());
         if !self.services.hooks.hears(Hooks::event_of(&outcome), &tool) {
             return Some((outcome, blobs));
         }
@@ -163,7 +163,7 @@ impl Shell {
         let Some(planned) = self.planned.remove(&tool_call) else {
             return Ok(());
         };
-        match self.prepare(planned.prepared.name, &input) {
+        match self.prepare(&planned.prepared.name, &input) {
             Ok(prepared) => {
                 let planned = Planned {
                     prepared,

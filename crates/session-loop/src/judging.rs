@@ -52,7 +52,7 @@ impl Shell {
     pub(crate) fn prepare(&self, name: &str, input: &Value) -> Result<Prepared, Box<ToolOutcome>> {
         let registry = &self.services.registry;
         let offered = |name: &str| self.offered().iter().any(|tool| tool == name);
-        if registry.get(name).is_some_and(|spec| !offered(spec.name)) {
+        if registry.get(name).is_some_and(|spec| !offered(&spec.name)) {
             let text = format!(
                 "There is no tool {name:?} in this session. The tools are: {}.",
                 self.offered().join(", ")
@@ -73,7 +73,7 @@ impl Shell {
         let settings = self.agent.durable().settings.as_ref();
         JudgeRequest {
             session: self.session,
-            tool: prepared.name.to_owned(),
+            tool: prepared.name.clone().into_owned(),
             subject: subject(&prepared.subject),
             effect: prepared.effect,
             mode: settings.map_or(PermissionMode::Default, |settings| settings.mode),

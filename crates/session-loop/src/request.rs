@@ -137,14 +137,14 @@ impl Requests {
 fn definitions(registry: &Registry, offered: &[String]) -> Vec<ToolDef> {
     let offered = |name: &str| offered.iter().any(|tool| tool == name);
     let definition = |spec: &agentd_tools::ToolSpec| ToolDef {
-        name: spec.name.to_owned(),
+        name: spec.name.clone().into_owned(),
         description: spec.description.to_owned(),
         schema: spec.schema.clone(),
     };
     registry
         .specs()
         .iter()
-        .filter(|spec| offered(spec.name))
+        .filter(|spec| offered(&spec.name))
         .map(definition)
         .collect()
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// What a call says, if it is one that the loop answers. Its arguments have passed the tool's schema.
 pub(crate) fn talk(prepared: &Prepared) -> Option<Talk> {
-    match prepared.name {
+    match prepared.name.as_ref() {
         "TodoWrite" => Some(Talk::Todo(items(&prepared.input))),
         "AskUser" => Some(Talk::Ask {
             question: prepared

@@ -37,7 +37,7 @@ pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned)
 fn apply(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result<Finished, ToolOutcome> {
     let know = |path: &Path, content: &[u8]| ctx.seen.check(&path.to_string_lossy(), &sha256(content));
     let (changes, plan) = changes(prepared, &ctx.workdir, ctx.limits.max_file_bytes, know)?;
-    abandoned.stop(prepared.name)?;
+    abandoned.stop(&prepared.name)?;
     change_set::apply(&ctx.workdir, &changes)?;
     let list: String = plan
         .listed

@@ -40,9 +40,9 @@ pub(crate) fn object(properties: &Value, required: &[&str]) -> Value {
 
 fn read(limits: &ToolLimits) -> ToolSpec {
     ToolSpec {
-        name: "Read",
+        name: "Read".into(),
         aliases: &["read_file", "readfile", "view", "view_file", "open_file", "cat"],
-        title: "Read a file",
+        title: "Read a file".into(),
         description: format!(
             "Reads a text file of the working directory. Lines come numbered as `number|text`; the numbers are not part of the file. \
              At most {} lines or {} bytes are given at once; continue with `offset`. Read a file before you edit or overwrite it.",
@@ -64,9 +64,9 @@ fn read(limits: &ToolLimits) -> ToolSpec {
 
 fn ls() -> ToolSpec {
     ToolSpec {
-        name: "Ls",
+        name: "Ls".into(),
         aliases: &["list_dir", "list", "list_directory", "list_files", "dir"],
-        title: "List a directory",
+        title: "List a directory".into(),
         description: "Lists a directory: directories end with `/`, links with `@`, files come with their size in bytes.".to_owned(),
         schema: object(
             &json!({ "path": { "type": "string", "minLength": 1, "description": "The directory; default: the working directory" } }),
@@ -80,9 +80,9 @@ fn ls() -> ToolSpec {
 
 fn glob() -> ToolSpec {
     ToolSpec {
-        name: "Glob",
+        name: "Glob".into(),
         aliases: &["glob_file_search", "find_files", "file_search", "glob_search"],
-        title: "Find files by name",
+        title: "Find files by name".into(),
         description: "Finds files whose path matches a glob pattern, sorted by path. A pattern without `/` matches names at any depth; `**` matches any \
                       directories. Files ignored by .gitignore are left out, hidden ones too unless the pattern names them."
             .to_owned(),
@@ -101,9 +101,9 @@ fn glob() -> ToolSpec {
 
 fn grep() -> ToolSpec {
     ToolSpec {
-        name: "Grep",
+        name: "Grep".into(),
         aliases: &["grep_search", "search", "ripgrep", "rg", "search_files", "grep_files"],
-        title: "Search in files",
+        title: "Search in files".into(),
         description: "Searches file contents with a regular expression (Rust syntax, line by line). Files ignored by .gitignore, hidden and binary files are \
                       left out, unless `path` or `glob` names them."
             .to_owned(),
@@ -129,7 +129,7 @@ fn grep() -> ToolSpec {
 
 fn bash(limits: &ToolLimits) -> ToolSpec {
     ToolSpec {
-        name: "Bash",
+        name: "Bash".into(),
         aliases: &[
             "exec",
             "run_cmd",
@@ -140,7 +140,7 @@ fn bash(limits: &ToolLimits) -> ToolSpec {
             "terminal",
             "sh",
         ],
-        title: "Run a command",
+        title: "Run a command".into(),
         description: format!(
             "Runs a command with bash in the working directory, without a terminal or input. Its output and error output come together, with the exit code; \
              of a long output the beginning and the end. It is stopped after `timeout_ms` (default {}, at most {}). Each call is a new shell: `cd` and variables do not stay.",

@@ -7,9 +7,9 @@ use serde_json::json;
 
 pub(crate) fn write() -> ToolSpec {
     ToolSpec {
-        name: "Write",
+        name: "Write".into(),
         aliases: &["write_file", "create_file", "writefile", "save_file"],
-        title: "Write a file",
+        title: "Write a file".into(),
         description: "Creates a file (and its directories) or replaces the whole content of one. A file that exists must have been read in this \
                       session, and be unchanged since. To change a part of a file use Edit."
             .to_owned(),
@@ -28,9 +28,9 @@ pub(crate) fn write() -> ToolSpec {
 
 pub(crate) fn edit() -> ToolSpec {
     ToolSpec {
-        name: "Edit",
+        name: "Edit".into(),
         aliases: &["edit_file", "str_replace", "replace_in_file", "search_replace", "editfile"],
-        title: "Edit a file",
+        title: "Edit a file".into(),
         description: "Replaces an exact text in a file that was read in this session and is unchanged since. `old_string` must be in the file exactly as \
                       given, with its whitespace, without the line numbers that Read adds, and exactly once, unless `replace_all` is true."
             .to_owned(),
@@ -51,9 +51,9 @@ pub(crate) fn edit() -> ToolSpec {
 
 pub(crate) fn multi_edit() -> ToolSpec {
     ToolSpec {
-        name: "MultiEdit",
+        name: "MultiEdit".into(),
         aliases: &["multi_edit", "edit_file_multi"],
-        title: "Edit a file in several places",
+        title: "Edit a file in several places".into(),
         description: "Several edits of one file, as Edit makes them, in the given order: each sees what those before it made. All are made or none."
             .to_owned(),
         schema: object(
@@ -89,9 +89,9 @@ pub(crate) fn multi_edit() -> ToolSpec {
 
 pub(crate) fn apply_patch() -> ToolSpec {
     ToolSpec {
-        name: "ApplyPatch",
+        name: "ApplyPatch".into(),
         aliases: &["apply_patch", "patch"],
-        title: "Apply a patch",
+        title: "Apply a patch".into(),
         description: "Changes several files at once, all or none. Give either `patch`, in this form:\n\
                       *** Begin Patch\n*** Add File: PATH\n+line\n*** Update File: PATH\n*** Move to: NEWPATH (optional)\n@@ a line before, e.g. the function's (optional)\n \
                       line that stays\n-line that goes\n+line that comes\n*** Delete File: PATH\n*** End Patch\n\
@@ -120,9 +120,9 @@ pub(crate) fn apply_patch() -> ToolSpec {
 
 pub(crate) fn undo_patch() -> ToolSpec {
     ToolSpec {
-        name: "UndoPatch",
+        name: "UndoPatch".into(),
         aliases: &["undo_patch", "undo_edit"],
-        title: "Undo a change of files",
+        title: "Undo a change of files".into(),
         description: "Undoes a change that Write, Edit, MultiEdit or ApplyPatch made in this session. Refuses when a file was changed since."
             .to_owned(),
         schema: object(

@@ -12,7 +12,7 @@ impl Prepared {
     /// What exactly will happen: the command, or the change as a diff. Reads files, so it blocks: not for an actor's handler.
     #[must_use]
     pub fn detail(&self, workdir: &Beneath) -> String {
-        let detail = match (&self.subject, self.name) {
+        let detail = match (&self.subject, self.name.as_ref()) {
             (_, "Edit" | "MultiEdit") => edit::preview(self, workdir, MAX_BYTES),
             (_, "Write") => write::preview(self, workdir, MAX_BYTES),
             (Subject::Paths(_), "ApplyPatch") => apply_patch::preview(self, workdir, MAX_BYTES),

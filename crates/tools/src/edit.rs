@@ -25,7 +25,7 @@ fn edit(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result
     let before = load(&ctx.workdir, &path, ctx.limits.max_file_bytes)?;
     require_seen(&ctx.seen, &path, &before.content)?;
     let (new, count) = apply(prepared, &path, &before.content)?;
-    abandoned.stop(prepared.name)?;
+    abandoned.stop(&prepared.name)?;
     let change = FileChange {
         path: path.clone(),
         before: Some(before),
@@ -90,7 +90,7 @@ pub(crate) fn apply(prepared: &Prepared, path: &Path, old: &[u8]) -> Result<(Vec
     let (mut content, mut count) = (old.to_vec(), 0);
     for one in replacements(prepared) {
         let (next, times) = replace(&content, one.old, one.new, one.all)
-            .map_err(|mismatch| misses(prepared.name, &one, path, mismatch))?;
+            .map_err(|mismatch| misses(&prepared.name, &one, path, mismatch))?;
         (content, count) = (next, count + times);
     }
     if content == old {

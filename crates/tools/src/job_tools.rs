@@ -24,9 +24,9 @@ const KILL_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) fn bash_start(limits: &ToolLimits) -> ToolSpec {
     ToolSpec {
-        name: "BashStart",
+        name: "BashStart".into(),
         aliases: &["bash_start", "start_job", "run_in_background"],
-        title: "Start a command in the background",
+        title: "Start a command in the background".into(),
         description: format!(
             "Starts a command with bash in the working directory and returns at once with the number of its job: for servers, watchers and long builds. \
              Read its output with BashPoll, end it with BashKill; you are told when it ends. At most {} jobs run at once, none longer than a day or than the session.",
@@ -47,9 +47,9 @@ pub(crate) fn bash_start(limits: &ToolLimits) -> ToolSpec {
 
 pub(crate) fn bash_poll() -> ToolSpec {
     ToolSpec {
-        name: "BashPoll",
+        name: "BashPoll".into(),
         aliases: &["bash_poll", "bash_output", "poll_job"],
-        title: "Read a background job",
+        title: "Read a background job".into(),
         description: "Gives the output of a background job since the last poll and says whether it still runs. With `wait_ms` it waits so long for the job's end."
             .to_owned(),
         schema: object(
@@ -67,9 +67,9 @@ pub(crate) fn bash_poll() -> ToolSpec {
 
 pub(crate) fn bash_kill() -> ToolSpec {
     ToolSpec {
-        name: "BashKill",
+        name: "BashKill".into(),
         aliases: &["bash_kill", "kill_bash", "kill_shell", "kill_job"],
-        title: "End a background job",
+        title: "End a background job".into(),
         description: "Ends a background job with everything it started, and gives the rest of its output."
             .to_owned(),
         schema: object(

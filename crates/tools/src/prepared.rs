@@ -6,6 +6,7 @@ use crate::spec::ToolSpec;
 use crate::{apply_patch, edit_arguments, talk, undo, web_fetch};
 use agentd_protocol::{EffectClass, ToolOutcome};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
 
 /// What is done to a path.
@@ -45,7 +46,7 @@ pub enum Subject {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
     /// The canonical name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The arguments under their canonical names.
     pub input: Value,
     /// One line for people.
@@ -62,13 +63,13 @@ impl Prepared {
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     pub(crate) fn of(spec: &ToolSpec, mut input: Value) -> Result<Self, ToolOutcome> {
         let text = |name: &str| input.get(name).and_then(Value::as_str).map(str::to_owned);
-        let field = if matches!(spec.name, "Read" | "Write" | "Edit" | "MultiEdit") {
+        let field = if matches!(spec.name.as_ref(), "Read" | "Write" | "Edit" | "MultiEdit") {
             "file_path"
         } else {
             "path"
         };
         let path = text(field).unwrap_or_else(|| ".".to_owned());
-        edit_arguments::check(spec.name, &input)?;
+        edit_arguments::check(&spec.name, &input)?;
         let (subject, about) = if let Some(command) = text("command") {
             if command.contains('\0') {
                 return Err(refuse(
@@ -113,7 +114,7 @@ impl Prepared {
         }
         let title = format!("{} {}", spec.name, one_line(&about));
         Ok(Self {
-            name: spec.name,
+            name: spec.name.clone(),
             input,
             title,
             effect: spec.effect,

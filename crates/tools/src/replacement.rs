@@ -32,7 +32,7 @@ fn apply(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
         // An exact text says itself which file is meant; what is only similar was perhaps never seen.
         require_seen(&ctx.seen, &path, &before.content)?;
     }
-    abandoned.stop(prepared.name)?;
+    abandoned.stop(&prepared.name)?;
     let alike = replaced.alike.map(|alike| {
         let percent = alike.ratio * 100.0;
         format!(", by similarity: line {} is {percent:.0} % alike", alike.line)

@@ -47,7 +47,7 @@ impl Drop for Watch {
 /// unless it was already.
 pub async fn run(prepared: &Prepared, ctx: ToolContext) -> Finished {
     let began = Instant::now();
-    let mut finished = match prepared.name {
+    let mut finished = match prepared.name.as_ref() {
         "Bash" => bash::run(prepared, &ctx).await,
         "BashStart" => job_tools::start(prepared, &ctx).await,
         "BashPoll" => job_tools::poll(prepared, &ctx).await,
@@ -67,7 +67,7 @@ pub async fn run(prepared: &Prepared, ctx: ToolContext) -> Finished {
 async fn on_files(prepared: Prepared, ctx: ToolContext, wanted: Vec<Wanted>) -> Finished {
     let watch = Watch(Abandoned::default());
     let abandoned = watch.0.clone();
-    let name = prepared.name;
+    let name = prepared.name.clone();
     ctx.on_start.begun();
     let work = tokio::task::spawn_blocking(move || dispatch(&prepared, &ctx, &abandoned, wanted));
     match timeout(FILES_WITHIN, work).await {
@@ -89,7 +89,7 @@ async fn on_files(prepared: Prepared, ctx: ToolContext, wanted: Vec<Wanted>) -> 
 }
 
 fn dispatch(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned, wanted: Vec<Wanted>) -> Finished {
-    match prepared.name {
+    match prepared.name.as_ref() {
         "Read" => read::run(prepared, ctx).into(),
         "Write" => write::run(prepared, ctx, abandoned),
         "Edit" | "MultiEdit" => edit::run(prepared, ctx, abandoned),

@@ -9,6 +9,7 @@ use agentd_protocol::{EffectClass, ToolOutcome};
 use agentd_settings::ToolsConfig;
 use jsonschema::Validator;
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -16,11 +17,11 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolSpec {
     /// The canonical name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Other names that models use for it.
     pub aliases: &'static [&'static str],
     /// A few words for people.
-    pub title: &'static str,
+    pub title: Cow<'static, str>,
     /// What the model reads.
     pub description: String,
     /// The JSON Schema of its arguments.
@@ -95,12 +96,12 @@ impl Registry {
 
     fn unknown(&self, name: &str) -> ToolOutcome {
         let name: String = name.chars().take(64).collect();
-        let names: Vec<&str> = self.0.specs.iter().map(|spec| spec.name).collect();
+        let names: Vec<&str> = self.0.specs.iter().map(|spec| spec.name.as_ref()).collect();
         let all = self
             .0
             .specs
             .iter()
-            .flat_map(|spec| spec.aliases.iter().copied().chain([spec.name]));
+            .flat_map(|spec| spec.aliases.iter().copied().chain([spec.name.as_ref()]));
         let meant = nearest(&name, all).and_then(|word| self.get(word));
         let hint = meant
             .map(|spec| format!(" Did you mean `{}`?", spec.name))
@@ -118,7 +119,7 @@ impl Registry {
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
-            .entries(self.0.specs.iter().map(|spec| spec.name))
+            .entries(self.0.specs.iter().map(|spec| &spec.name))
             .finish()
     }
 }

@@ -14,9 +14,9 @@ const MAX_QUESTION: usize = 4_000;
 
 pub(crate) fn todo_write() -> ToolSpec {
     ToolSpec {
-        name: "TodoWrite",
+        name: "TodoWrite".into(),
         aliases: &["todo_write", "update_todos", "write_todos"],
-        title: "Keep a list of things to do",
+        title: "Keep a list of things to do".into(),
         description: "Replaces your list of things to do, which people see. Use it for work of several steps; keep one item in_progress.".to_owned(),
         schema: object(
             &json!({
@@ -43,9 +43,9 @@ pub(crate) fn todo_write() -> ToolSpec {
 
 pub(crate) fn ask_user() -> ToolSpec {
     ToolSpec {
-        name: "AskUser",
+        name: "AskUser".into(),
         aliases: &["ask_user", "ask_user_question", "ask_followup_question", "ask_human"],
-        title: "Ask the person",
+        title: "Ask the person".into(),
         description: "Asks the person a question and waits for the answer. Only for what you cannot find out or decide yourself; there may be nobody who answers.".to_owned(),
         schema: object(
             &json!({

@@ -144,7 +144,7 @@ fn undo(
         let text = format!("UndoPatch: the files are already as they were before {id}.");
         return Err(refuse(Code::Validation, text));
     }
-    abandoned.stop(prepared.name)?;
+    abandoned.stop(&prepared.name)?;
     change_set::apply(&ctx.workdir, &changes)?;
     let list: String = changes.iter().map(listed).collect();
     let said = |undo_id: &str| format!("Undid {id}:\n{list}To undo this, too: {undo_id}\n");

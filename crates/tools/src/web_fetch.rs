@@ -13,7 +13,7 @@ use serde_json::json;
 
 pub(crate) fn web_fetch(limits: &ToolLimits) -> ToolSpec {
     ToolSpec {
-        name: "WebFetch",
+        name: "WebFetch".into(),
         aliases: &[
             "web_fetch",
             "fetch",
@@ -22,7 +22,7 @@ pub(crate) fn web_fetch(limits: &ToolLimits) -> ToolSpec {
             "read_url",
             "browse",
         ],
-        title: "Fetch a web page",
+        title: "Fetch a web page".into(),
         description: format!(
             "Fetches an http or https address and gives its text, HTML as Markdown. Images, PDFs and other files that are no text cannot be read, nor can \
              addresses of this machine or of inner networks. A redirect to another host is not followed but named. At most {} lines or {} bytes are given at \

@@ -45,7 +45,7 @@ fn write(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
     if let Some(before) = &before {
         require_seen(&ctx.seen, &path, &before.content)?;
     }
-    abandoned.stop(prepared.name)?;
+    abandoned.stop(&prepared.name)?;
     let lines = content.iter().filter(|byte| **byte == b'\n').count();
     let verb = if before.is_some() { "Replaced" } else { "Created" };
     let said = format!("{verb} {name} ({lines} lines). Undo id: ");

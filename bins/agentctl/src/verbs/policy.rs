@@ -122,7 +122,7 @@ fn call(args: &CheckArgs) -> (String, Subject, EffectClass) {
     let asked = args.tool.as_deref().unwrap_or("Bash");
     let registry = tools();
     let spec = registry.get(asked);
-    let tool = spec.map_or(asked, |spec| spec.name).to_owned();
+    let tool = spec.map_or(asked, |spec| spec.name.as_ref()).to_owned();
     let effect = spec.map_or(EffectClass::Exec, |spec| spec.effect);
     let subject = match (&args.command, &args.path, &args.url) {
         (Some(command), ..) => Subject::Command {

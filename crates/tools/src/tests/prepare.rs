@@ -23,7 +23,7 @@ fn refusal(name: &str, input: &Value) -> (String, String) {
 #[test]
 fn the_builtin_tools_have_the_contracts_names_and_schemas_that_accept_their_examples() {
     let registry = registry();
-    let names: Vec<_> = registry.specs().iter().map(|spec| spec.name).collect();
+    let names: Vec<_> = registry.specs().iter().map(|spec| spec.name.as_ref()).collect();
     assert_eq!(
         names,
         [
@@ -46,7 +46,7 @@ fn the_builtin_tools_have_the_contracts_names_and_schemas_that_accept_their_exam
         ]
     );
     for spec in registry.specs() {
-        prepare(spec.name, &spec.example);
+        prepare(&spec.name, &spec.example);
         assert!(spec.schema["additionalProperties"] == json!(false));
     }
 }
@@ -65,7 +65,11 @@ fn tools_are_found_by_alias_in_any_case() {
         ("glob_file_search", "Glob"),
         ("grep", "Grep"),
     ] {
-        assert_eq!(registry.get(given).map(|spec| spec.name), Some(name), "{given}");
+        assert_eq!(
+            registry.get(given).map(|spec| spec.name.as_ref()),
+            Some(name),
+            "{given}"
+        );
     }
 }
 
@@ -78,7 +82,8 @@ fn no_two_tools_share_a_name() {
         .flat_map(|spec| {
             spec.aliases
                 .iter()
-                .chain([&spec.name])
+                .copied()
+                .chain([spec.name.as_ref()])
                 .map(|name| name.to_lowercase())
         })
         .collect();
@@ -113,7 +118,7 @@ fn a_prepared_call_says_what_it_is_about() {
     assert_eq!(
         read,
         Prepared {
-            name: "Read",
+            name: "Read".into(),
             input: json!({ "offset": 3, "file_path": "src/main.rs" }),
             title: "Read src/main.rs".to_owned(),
             effect: EffectClass::Read,

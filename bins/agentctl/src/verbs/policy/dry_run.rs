@@ -165,7 +165,7 @@ impl<'a> Replay<'a> {
         };
         let subject = subject(&prepared.subject);
         let request = Request {
-            tool: prepared.name,
+            tool: &prepared.name,
             subject: &subject,
             effect: prepared.effect,
             mode: self.case.mode(),
@@ -179,7 +179,7 @@ impl<'a> Replay<'a> {
                 seq: event.seq,
                 at: event.at,
                 tool_call,
-                tool: prepared.name.to_owned(),
+                tool: prepared.name.clone().into_owned(),
                 title: prepared.title.clone(),
                 before: before.kind,
                 before_rule: before.rule.clone(),
