@@ -21,7 +21,7 @@ fn files_with(dir: &Path, needle: &[u8], found: &mut Vec<String>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn i8_the_key_is_in_no_environment_log_transcript_or_store() {
+async fn redteam_48_i8_the_key_is_in_no_environment_log_transcript_or_store() {
     let server = ModelServer::start(true).await.unwrap();
     let config = format!("{YOLO}[log]\nlevel = \"trace\"\ntrace = true\naudit = true\n");
     let daemon = daemon(&server, &config).await;

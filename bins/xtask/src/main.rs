@@ -21,6 +21,8 @@ struct Args {
 enum Task {
     /// Checks the house rules: layers, sizes, names, invariants named by tests, documented keys, paths in ARCHITECTURE.md
     Tidy,
+    /// Prints the red-team list: what proves each row, and which rows are left out and why
+    Redteam,
     /// Runs the suites of recorded traffic and scenarios found under a directory
     Conformance(conformance::Args),
 }
@@ -29,6 +31,13 @@ fn main() -> Result<ExitCode> {
     let root = workspace_root()?;
     match Args::parse().task {
         Task::Conformance(args) => conformance::run(&args),
+        Task::Redteam => {
+            let mut out = std::io::stdout().lock();
+            for row in tidy::redteam(&root)? {
+                writeln!(out, "{row}")?;
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         Task::Tidy => {
             let findings = tidy::check(&root)?;
             let mut out = std::io::stdout().lock();

@@ -3,6 +3,7 @@
 mod dependencies;
 mod documents;
 mod layers;
+mod redteam;
 mod sources;
 mod tree;
 
@@ -13,7 +14,7 @@ use tree::Tree;
 type Rule = fn(&Tree) -> Result<Vec<String>>;
 
 /// Every rule by name.
-pub(crate) const RULES: [(&str, Rule); 10] = [
+pub(crate) const RULES: [(&str, Rule); 11] = [
     (
         "a crate depends only on strictly lower layers",
         layers::strictly_downwards,
@@ -31,12 +32,30 @@ pub(crate) const RULES: [(&str, Rule); 10] = [
     ("names say what a thing is", sources::names),
     ("a test neither sleeps nor is ignored", sources::honest_tests),
     ("every invariant is named by a test", sources::invariants),
+    (
+        "every row of the red-team list has a test or a reason",
+        redteam::rows,
+    ),
     ("every configuration key is documented", documents::config_keys),
     (
         "every path in ARCHITECTURE.md exists",
         documents::architecture_paths,
     ),
 ];
+
+/// The red-team list, a line a row, with what proves it; rows that are left out with their reasons.
+pub(crate) fn redteam(root: &Path) -> Result<Vec<String>> {
+    let line = |row: redteam::Covered| {
+        let proof = match (row.left_out, row.tests.as_slice()) {
+            (Some(why), _) => format!("LEFT OUT: {why}"),
+            (None, []) => "MISSING".to_owned(),
+            (None, tests) => tests.join(", "),
+        };
+        format!("{:02} {}: {proof}", row.row, row.about)
+    };
+    let rows = redteam::covered(&Tree::read(root)?)?;
+    Ok(rows.into_iter().map(line).collect())
+}
 
 /// Applies every rule.
 pub(crate) fn check(root: &Path) -> Result<Vec<String>> {

@@ -33,8 +33,6 @@ pub use request::{Judgement, Request, Subject};
 pub use rule::{Rule, Source};
 
 #[cfg(test)]
-mod redteam_rows;
-#[cfg(test)]
-mod redteam_tests;
+mod redteam;
 #[cfg(test)]
 mod tests;

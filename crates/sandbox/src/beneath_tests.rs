@@ -69,7 +69,7 @@ fn a_symlink_inside_says_where_it_led_and_is_not_written_through() {
 }
 
 #[test]
-fn magic_links_devices_and_pipes_are_refused_without_hanging() {
+fn redteam_23_magic_links_devices_and_pipes_are_refused_without_hanging() {
     let world = world();
     symlink("/proc/self/fd/0", world.root.join("fd")).unwrap();
     rustix::fs::mkfifoat(
@@ -112,7 +112,7 @@ fn magic_links_devices_and_pipes_are_refused_without_hanging() {
 }
 
 #[test]
-fn a_file_with_another_name_outside_is_not_written() {
+fn redteam_23_a_file_with_another_name_outside_is_not_written() {
     let world = world();
     fs::hard_link(world.outside.join("secret"), world.root.join("linked")).unwrap();
     let write = world
@@ -192,7 +192,7 @@ fn a_listing_is_sorted_and_bounded() {
 }
 
 #[test]
-fn a_directory_swapped_for_a_link_in_a_loop_lets_nothing_out() {
+fn redteam_22_a_directory_swapped_for_a_link_in_a_loop_lets_nothing_out() {
     let world = world();
     let inside = world.root.join("d");
     fs::create_dir(&inside).unwrap();

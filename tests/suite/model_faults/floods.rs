@@ -24,7 +24,7 @@ fn mib(letter: u8) -> Bytes {
 }
 
 #[tokio::test]
-async fn a_line_of_a_gigabyte_is_left_after_a_few_megabytes() {
+async fn redteam_51_a_line_of_a_gigabyte_is_left_after_a_few_megabytes() {
     in_each_dialect(async |dialect| {
         let speech = Speech(dialect);
         let acts = vec![
@@ -139,7 +139,7 @@ fn call_frames(dialect: Dialect, n: u64) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn a_million_tool_calls_are_left_after_some_thousands() {
+async fn redteam_51_a_million_tool_calls_are_left_after_some_thousands() {
     in_each_dialect(async |dialect| {
         if dialect == Dialect::LlamaCompletion {
             // Its calls are words of one text, which has the limits of a text.

@@ -1,6 +1,7 @@
 use super::dependencies::acceptable;
 use super::documents::undocumented;
 use super::layers::{Member, upward};
+use super::redteam::{ROWS, covered, rows};
 use super::sources::{file_sizes, honest_tests, invariants, lib_files, names, words};
 use super::tree::{Source, Tree};
 
@@ -142,4 +143,42 @@ fn a_licence_that_is_not_listed_is_found() {
     ] {
         assert!(!acceptable(bad, &allowed), "{bad}");
     }
+}
+
+#[test]
+fn a_row_of_the_red_team_list_needs_a_test_or_a_reason() {
+    let named = |skip: u8| -> String {
+        let rows = ROWS.iter().filter(|(row, _)| *row != skip && *row != 36);
+        rows.map(|(row, _)| format!("fn redteam_{row:02}_x() {{}}\n"))
+            .collect()
+    };
+    assert_eq!(
+        rows(&tree(&[("tests/a.rs", &named(0))])).unwrap(),
+        Vec::<String>::new()
+    );
+    let found = rows(&tree(&[("tests/a.rs", &named(7))])).unwrap();
+    assert_eq!(found.len(), 1);
+    assert!(
+        found.iter().any(|finding| finding.contains("redteam_07_")),
+        "{found:?}"
+    );
+    let several = covered(&tree(&[("tests/a.rs", "fn redteam_21_and_23_links() {}")])).unwrap();
+    let proved: Vec<u8> = several
+        .iter()
+        .filter(|row| !row.tests.is_empty())
+        .map(|row| row.row)
+        .collect();
+    assert_eq!(proved, [21, 23]);
+    let stale = rows(&tree(&[(
+        "tests/a.rs",
+        &format!("{}fn redteam_36_x() {{}}", named(0)),
+    )]))
+    .unwrap();
+    assert!(
+        stale
+            .iter()
+            .any(|finding| finding.contains("not left out any more")),
+        "{stale:?}"
+    );
+    assert!(ROWS.iter().map(|(row, _)| *row).eq(1..=54));
 }

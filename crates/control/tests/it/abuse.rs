@@ -11,7 +11,7 @@ async fn write(raw: &mut Raw, bytes: &[u8]) {
 }
 
 #[tokio::test]
-async fn a_malformed_frame_gets_a_fault_and_closes_only_its_connection() {
+async fn redteam_49_a_malformed_frame_gets_a_fault_and_closes_only_its_connection() {
     let server = Server::start(|_| {}).await;
     let mut other = server.client().await;
     let junk: [&[u8]; 4] = [
@@ -96,7 +96,7 @@ async fn the_first_frame_is_a_hello_and_no_other_is() {
 }
 
 #[tokio::test]
-async fn i6_a_client_that_says_nothing_or_stops_inside_a_frame_is_given_up() {
+async fn redteam_50_i6_a_client_that_says_nothing_or_stops_inside_a_frame_is_given_up() {
     let server = Server::start(|_| {}).await;
     let mut mute = server.silent().await;
     let mut slow = server.client().await;
@@ -109,7 +109,7 @@ async fn i6_a_client_that_says_nothing_or_stops_inside_a_frame_is_given_up() {
 }
 
 #[tokio::test]
-async fn i6_connections_over_the_limit_are_told_and_the_others_go_on() {
+async fn redteam_50_i6_connections_over_the_limit_are_told_and_the_others_go_on() {
     let server = Server::start(|settings| settings.limits.connections = 2).await;
     let (mut a, b) = (server.client().await, server.client().await);
     let mut c = server.silent().await;

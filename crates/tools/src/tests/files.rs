@@ -278,7 +278,7 @@ async fn edit_needs_the_file_unchanged_since_it_was_read_and_remembers_it_from_t
 }
 
 #[tokio::test]
-async fn of_two_sessions_that_edit_one_file_at_once_one_wins_and_one_is_told() {
+async fn redteam_53_of_two_sessions_that_edit_one_file_at_once_one_wins_and_one_is_told() {
     let mut first = World::new();
     first.put("f", "start\n");
     first.ok("Read", json!({ "file_path": "f" })).await;

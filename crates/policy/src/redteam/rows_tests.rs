@@ -1,23 +1,8 @@
 //! The red-team list, row by row, as far as the verdict decides: each row with a command that the same rules allow.
-//! That the effect is blocked, too, is the sandbox's to prove. Row 4 (git filters run by the daemon itself) has no
-//! verdict: the daemon runs no git.
+//! That the effect is blocked, too, is the sandbox's to prove.
 
-use crate::redteam_tests::{check, reason, verdict};
+use super::{asked, check, reason, verdict};
 use agentd_protocol::{PermissionMode, VerdictKind};
-
-/// These rules allow the control; each attack is asked about, also where everything may run.
-#[track_caller]
-fn asked(rules: &[&str], control: &str, attacks: &[&str]) {
-    let default = |command| verdict(rules, PermissionMode::Default, command);
-    assert_eq!(
-        default(control),
-        VerdictKind::Allow,
-        "positive control: {control}"
-    );
-    for attack in attacks {
-        assert_eq!(default(attack), VerdictKind::Ask, "{attack:?}");
-    }
-}
 
 #[test]
 fn redteam_01_git_options_that_write_a_file() {
