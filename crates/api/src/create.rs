@@ -149,8 +149,8 @@ impl Api {
 
     /// The tools of the session: what was asked for, else all, without those that rules deny wholly.
     async fn offered(&self, params: &CreateParams) -> Result<Vec<String>, Fault> {
-        let specs = self.parts.registry.specs();
-        let all = || specs.iter().map(|spec| spec.name.clone().into_owned()).collect();
+        let specs = || self.parts.registry.specs();
+        let all = || specs().map(|spec| spec.name.clone().into_owned()).collect();
         let mut tools: Vec<String> = match &params.tools {
             None => all(),
             Some(asked) => asked
@@ -175,7 +175,7 @@ impl Api {
         if let Some(spec) = self.parts.registry.get(name) {
             return Ok(spec.name.clone().into_owned());
         }
-        let known = || self.parts.registry.specs().iter().map(|spec| spec.name.as_ref());
+        let known = || self.parts.registry.specs().map(|spec| spec.name.as_ref());
         let message = format!("there is no tool {:?}", crate::words::cut(name));
         let hint = match nearest(name, known()) {
             Some(near) => format!("did you mean {near}?"),

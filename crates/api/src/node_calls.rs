@@ -75,7 +75,7 @@ impl Api {
             description: spec.description.to_owned(),
             schema: spec.schema.clone(),
         };
-        self.parts.registry.specs().iter().map(row).collect()
+        self.parts.registry.specs().map(row).collect()
     }
 
     async fn stats(&self) -> Result<SupervisorStats, Fault> {

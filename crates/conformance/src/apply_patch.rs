@@ -109,6 +109,7 @@ impl Session {
             exe: PathBuf::new(),
             workdir: workdir.path().to_owned(),
             environment: Environment::default(),
+            bounds: agentd_sandbox::Bounds::default(),
         });
         Ok(Self {
             registry: Registry::builtin(&limits),
@@ -120,6 +121,7 @@ impl Session {
                 spill_dir: PathBuf::new(),
                 jobs: Jobs::unheard(),
                 blobs: BlobSource::empty(),
+                remote: None,
                 progress: ProgressSink::nobody(),
                 on_start: OnStart::default(),
             },

@@ -130,7 +130,9 @@ impl Case<'_> {
                 "writing in the working directory is allowed",
             );
         }
+        let remote = matches!(self.request.subject, Subject::Remote { .. });
         let reason = match self.request.effect {
+            _ if remote => "the tool of a server needs an answer in this mode",
             EffectClass::Read | EffectClass::None => "it reads outside the working directory",
             EffectClass::Write => "writing files needs an answer in this mode",
             EffectClass::Exec => "no rule allows every part of this command",
@@ -151,7 +153,9 @@ impl Case<'_> {
         let odd = match self.request.subject {
             Subject::Path { path, .. } => path.contains('\n') || !name_hidden(path).is_empty(),
             Subject::Url(url) => !is_plain(url),
-            Subject::Paths { .. } | Subject::Command { .. } | Subject::Nothing => false,
+            Subject::Paths { .. } | Subject::Command { .. } | Subject::Remote { .. } | Subject::Nothing => {
+                false
+            }
         };
         if odd {
             return Err("it has unusual characters".to_owned());
@@ -292,7 +296,7 @@ impl Case<'_> {
             Subject::Path { path, .. } => exact_path(self.request.workdir, self.policy.home(), path)
                 .map(|pattern| format!("{tool}({pattern})")),
             Subject::Paths { .. } | Subject::Url(_) => None,
-            Subject::Nothing => Some(tool.to_owned()),
+            Subject::Remote { .. } | Subject::Nothing => Some(tool.to_owned()),
         }
         .filter(|text| Rule::new(VerdictKind::Allow, text, crate::rule::Source::Always).is_ok())
     }
@@ -338,6 +342,7 @@ impl Case<'_> {
                 format!("{} {} files", self.request.tool, paths.len()),
                 paths.join("\n"),
             ),
+            Subject::Remote { arguments } => (self.request.tool.to_owned(), arguments.clone()),
             Subject::Nothing => (self.request.tool.to_owned(), String::new()),
         }
     }

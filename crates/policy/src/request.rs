@@ -26,6 +26,11 @@ pub enum Subject {
     },
     /// An address.
     Url(String),
+    /// A tool of a tool server.
+    Remote {
+        /// Its arguments as JSON.
+        arguments: String,
+    },
     /// Nothing outside the session.
     Nothing,
 }

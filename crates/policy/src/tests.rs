@@ -15,7 +15,7 @@ fn ask(policy: &Policy, tool: &str, subject: &Subject, mode: PermissionMode) -> 
     let effect = match subject {
         Subject::Path { write: true, .. } | Subject::Paths { .. } => EffectClass::Write,
         Subject::Path { .. } => EffectClass::Read,
-        Subject::Command { .. } => EffectClass::Exec,
+        Subject::Command { .. } | Subject::Remote { .. } => EffectClass::Exec,
         Subject::Url(_) => EffectClass::Network,
         Subject::Nothing => EffectClass::None,
     };
@@ -637,4 +637,33 @@ fn what_is_said_of_commands_holds_for_those_in_the_background() {
         &Subject::Nothing,
         "allow allow allow allow",
     );
+}
+
+#[test]
+fn tools_of_servers_are_asked_about_and_ruled_by_their_names() {
+    let call = Subject::Remote {
+        arguments: "{\"path\":\"/etc/passwd\"}".to_owned(),
+    };
+    let tool = "mcp__files__read";
+    modes(&[], tool, &call, "ask ask deny allow");
+    for rule in ["allow mcp__files__read", "allow mcp__files__*", "allow mcp__*"] {
+        modes(&[rule], tool, &call, "allow allow deny allow");
+    }
+    for rule in ["allow mcp__file__*", "allow mcp__files__readme", "allow mcp__mail__*"] {
+        modes(&[rule], tool, &call, "ask ask deny allow");
+    }
+    modes(&["deny mcp__files__*"], tool, &call, "deny deny deny deny");
+    modes(&["ask mcp__*"], tool, &call, "ask ask deny allow");
+    let asked = ask(&policy(&[]), tool, &call, PermissionMode::Default);
+    assert_eq!(asked.grant.as_deref(), Some(tool));
+    assert_eq!(asked.detail, "{\"path\":\"/etc/passwd\"}");
+    // The operator said that it only reads.
+    let reads = Request {
+        tool,
+        subject: &call,
+        effect: EffectClass::Read,
+        mode: PermissionMode::Plan,
+        workdir: "/w",
+    };
+    assert_eq!(judge(&policy(&[]), &reads).verdict.kind, VerdictKind::Allow);
 }

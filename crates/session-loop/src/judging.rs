@@ -5,9 +5,10 @@ use crate::hooking::narrowed;
 use crate::shell::Shell;
 use crate::talk::talk;
 use crate::work::{Planned, Task};
-use agentd_actor_kit::{Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
+use agentd_actor_kit::{CallDetail, Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
 use agentd_policy::{Judgement, Subject as GateSubject};
-use agentd_protocol::{PermissionMode, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
+use agentd_protocol::{Binding, PermissionMode, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
+use agentd_tool_executor::Mandate;
 use agentd_tools::{PathOp, Prepared, Subject};
 use agentd_turn::{CallPlan, Input, Judged};
 use serde_json::{Value, json};
@@ -85,6 +86,19 @@ impl Shell {
         }
     }
 
+    /// What a call may do when it runs: what a person approved, and who judges where a server sends it on.
+    pub(crate) fn mandate(&self, tool_call: ToolCallId, prepared: &Prepared) -> Mandate {
+        let durable = self.agent.durable();
+        let judges = || {
+            let request = self.request(prepared, durable.grants.clone());
+            (self.services.gate.clone(), Box::new(request))
+        };
+        Mandate {
+            bound: durable.bound(tool_call).cloned(),
+            addresses: matches!(prepared.subject, Subject::Url(_)).then(judges),
+        }
+    }
+
     /// The gate spoke, or went down without a word.
     pub(crate) async fn judged(
         &mut self,
@@ -116,7 +130,7 @@ impl Shell {
             return Ok(());
         }
         let detail = planned.prepared.title.clone();
-        let judged = verdict(&planned.prepared, judgement, detail, self.services.sandbox);
+        let judged = verdict(&planned.prepared, judgement, (detail, None), self.services.sandbox);
         self.advance(Input::Judged { tool_call, judged }).await
     }
 
@@ -124,7 +138,7 @@ impl Shell {
     pub(crate) async fn detailed(
         &mut self,
         tool_call: ToolCallId,
-        detail: Option<String>,
+        detail: Option<CallDetail>,
     ) -> Result<(), LoopError> {
         let Some(planned) = self.planned.get_mut(&tool_call) else {
             return Ok(());
@@ -132,12 +146,25 @@ impl Shell {
         let Some(judgement) = planned.judgement.take() else {
             return Ok(());
         };
-        let mut detail = detail.unwrap_or_else(|| planned.prepared.title.clone());
+        let lost = || "what exactly it would do could not be found out".to_owned();
+        let (mut detail, binding) = detail.map_or_else(
+            || (planned.prepared.title.clone(), Err(lost())),
+            |detail| (detail.text, detail.binding),
+        );
+        let binding = match binding {
+            Ok(binding) => Some(binding),
+            // Nobody can approve what nobody can say (I7).
+            Err(why) => {
+                let judgement = Judgement::denied("gate:unbound", &why);
+                let judged = verdict(&planned.prepared, judgement, (detail, None), self.services.sandbox);
+                return self.advance(Input::Judged { tool_call, judged }).await;
+            }
+        };
         for risk in &judgement.risks {
             detail.push_str("\nrisk: ");
             detail.push_str(risk);
         }
-        let judged = verdict(&planned.prepared, judgement, detail, self.services.sandbox);
+        let judged = verdict(&planned.prepared, judgement, (detail, binding), self.services.sandbox);
         self.advance(Input::Judged { tool_call, judged }).await
     }
 }
@@ -145,7 +172,7 @@ impl Shell {
 fn verdict(
     prepared: &Prepared,
     judgement: Judgement,
-    detail: String,
+    (detail, binding): (String, Option<Binding>),
     sandbox: agentd_protocol::SandboxLevel,
 ) -> Judged {
     Judged::Verdict {
@@ -158,6 +185,7 @@ fn verdict(
             sandbox,
             scopes: judgement.scopes,
             grant: judgement.grant,
+            binding,
             talk: talk(prepared),
         },
     }
@@ -177,6 +205,9 @@ fn subject(subject: &Subject) -> GateSubject {
             command: command.clone(),
         },
         Subject::Url(url) => GateSubject::Url(url.clone()),
+        Subject::Remote { arguments } => GateSubject::Remote {
+            arguments: arguments.clone(),
+        },
         Subject::Nothing => GateSubject::Nothing,
     }
 }

@@ -143,7 +143,6 @@ fn definitions(registry: &Registry, offered: &[String]) -> Vec<ToolDef> {
     };
     registry
         .specs()
-        .iter()
         .filter(|spec| offered(&spec.name))
         .map(definition)
         .collect()

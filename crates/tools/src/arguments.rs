@@ -82,6 +82,9 @@ pub(crate) fn checked(spec: &ToolSpec, validator: &Validator, input: &Value) -> 
     let Value::Object(given) = input else {
         return Err(no_object(spec, input));
     };
+    if spec.server.is_some() && validator.is_valid(input) {
+        return Ok(input.clone());
+    }
     let normal = Value::Object(normalised(spec, given.clone()));
     let problems: Vec<String> = validator
         .iter_errors(&normal)
@@ -200,12 +203,15 @@ fn explain(spec: &ToolSpec, what: &str, input: &Value) -> String {
         .flatten()
         .map(|(name, schema)| field(spec, name, schema))
         .collect();
-    format!(
-        "{}: {what}.\nGot: {short}\nArguments: {}\nExample: {}",
+    let mut text = format!(
+        "{}: {what}.\nGot: {short}\nArguments: {}",
         spec.name,
-        fields.join(", "),
-        spec.example
-    )
+        fields.join(", ")
+    );
+    if !spec.example.is_null() {
+        text.push_str(&format!("\nExample: {}", spec.example));
+    }
+    text
 }
 
 fn field(spec: &ToolSpec, name: &str, schema: &Value) -> String {

@@ -59,6 +59,7 @@ fn read(limits: &ToolLimits) -> ToolSpec {
         example: json!({ "file_path": "src/main.rs", "offset": 1, "limit": 200 }),
         effect: EffectClass::Read,
         idempotent: true,
+        server: None,
     }
 }
 
@@ -75,6 +76,7 @@ fn ls() -> ToolSpec {
         example: json!({ "path": "src" }),
         effect: EffectClass::Read,
         idempotent: true,
+        server: None,
     }
 }
 
@@ -96,6 +98,7 @@ fn glob() -> ToolSpec {
         example: json!({ "pattern": "src/**/*.rs" }),
         effect: EffectClass::Read,
         idempotent: true,
+        server: None,
     }
 }
 
@@ -124,6 +127,7 @@ fn grep() -> ToolSpec {
         example: json!({ "pattern": "fn main\\(", "glob": "*.rs", "context": 2 }),
         effect: EffectClass::Read,
         idempotent: true,
+        server: None,
     }
 }
 
@@ -157,5 +161,6 @@ fn bash(limits: &ToolLimits) -> ToolSpec {
         example: json!({ "command": "cargo test", "timeout_ms": 300_000.min(limits.bash_timeout_max_ms) }),
         effect: EffectClass::Exec,
         idempotent: false,
+        server: None,
     }
 }

@@ -23,6 +23,7 @@ pub(crate) fn write() -> ToolSpec {
         example: json!({ "file_path": "notes.md", "content": "# Notes\n" }),
         effect: EffectClass::Write,
         idempotent: false,
+        server: None,
     }
 }
 
@@ -46,6 +47,7 @@ pub(crate) fn edit() -> ToolSpec {
         example: json!({ "file_path": "src/main.rs", "old_string": "let a = 1;", "new_string": "let a = 2;" }),
         effect: EffectClass::Write,
         idempotent: false,
+        server: None,
     }
 }
 
@@ -84,6 +86,7 @@ pub(crate) fn multi_edit() -> ToolSpec {
         }),
         effect: EffectClass::Write,
         idempotent: false,
+        server: None,
     }
 }
 
@@ -115,6 +118,7 @@ pub(crate) fn apply_patch() -> ToolSpec {
         }),
         effect: EffectClass::Write,
         idempotent: false,
+        server: None,
     }
 }
 
@@ -135,5 +139,6 @@ pub(crate) fn undo_patch() -> ToolSpec {
         example: json!({ "undo_id": "0123456789ab" }),
         effect: EffectClass::Write,
         idempotent: false,
+        server: None,
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::jobs::Jobs;
 use crate::pre_image::PreImage;
+use crate::remote::Remote;
 use crate::seen::FilesSeen;
 use agentd_protocol::ToolOutcome;
 use agentd_sandbox::{Beneath, SpillFile, WardenSlot};
@@ -123,6 +124,8 @@ pub struct ToolContext {
     pub spill_dir: PathBuf,
     /// Where the contents are that files had before they were changed.
     pub blobs: BlobSource,
+    /// Who runs the tools of servers, if there are any.
+    pub remote: Option<Arc<dyn Remote>>,
     /// Who sees output while it comes.
     pub progress: ProgressSink,
     /// Who wants to know that the effect has begun.

@@ -35,6 +35,10 @@ impl Prepared {
                 format!("{}{list}", self.title)
             }
             (Subject::Url(url), _) => url.clone(),
+            (Subject::Remote { .. }, _) => {
+                let arguments = serde_json::to_string_pretty(&self.input).unwrap_or_default();
+                format!("{}\n{arguments}", self.name)
+            }
             (Subject::Nothing, _) => self.title.clone(),
         };
         if detail.len() <= MAX_DETAIL {

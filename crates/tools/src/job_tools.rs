@@ -42,6 +42,7 @@ pub(crate) fn bash_start(limits: &ToolLimits) -> ToolSpec {
         example: json!({ "command": "npm run dev" }),
         effect: EffectClass::Exec,
         idempotent: false,
+        server: None,
     }
 }
 
@@ -62,6 +63,7 @@ pub(crate) fn bash_poll() -> ToolSpec {
         example: json!({ "job": 1, "wait_ms": 5_000 }),
         effect: EffectClass::None,
         idempotent: false,
+        server: None,
     }
 }
 
@@ -79,6 +81,7 @@ pub(crate) fn bash_kill() -> ToolSpec {
         example: json!({ "job": 1 }),
         effect: EffectClass::None,
         idempotent: true,
+        server: None,
     }
 }
 

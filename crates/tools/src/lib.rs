@@ -12,6 +12,7 @@
 mod apply_patch;
 mod arguments;
 mod bash;
+mod binding;
 mod catalog;
 mod catalog_edit;
 mod change_set;
@@ -30,8 +31,10 @@ mod matching;
 mod patch;
 mod pre_image;
 mod prepared;
+mod put_back;
 mod read;
 mod refusal;
+mod remote;
 mod replacement;
 mod run;
 mod seen;
@@ -48,11 +51,13 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use agentd_sandbox::{Beneath, WardenSlot};
+pub use agentd_sandbox::{Beneath, Environment, WardenSlot};
 pub use context::{BlobSource, Finished, OnStart, Progress, ProgressSink, Spilled, ToolContext, ToolLimits};
 pub use jobs::{JobEnding, JobNews, Jobs};
 pub use pre_image::PreImage;
 pub use prepared::{PathOp, Prepared, Subject};
+pub use put_back::{Contents, kept_content, put_back};
+pub use remote::{Offered, REMOTE_PREFIX, Remote, RemoteCall};
 pub use run::run;
 pub use seen::{FilesSeen, Seen};
-pub use spec::{Registry, ToolSpec};
+pub use spec::{Registry, Tool, ToolSpec};

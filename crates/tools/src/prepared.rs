@@ -38,6 +38,11 @@ pub enum Subject {
     },
     /// An address.
     Url(String),
+    /// A tool of a server: nobody here knows what it is about.
+    Remote {
+        /// Its arguments as JSON.
+        arguments: String,
+    },
     /// Nothing outside the session.
     Nothing,
 }
@@ -62,6 +67,9 @@ pub struct Prepared {
 impl Prepared {
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     pub(crate) fn of(spec: &ToolSpec, mut input: Value) -> Result<Self, ToolOutcome> {
+        if spec.server.is_some() {
+            return Ok(Self::remote(spec, input));
+        }
         let text = |name: &str| input.get(name).and_then(Value::as_str).map(str::to_owned);
         let field = if matches!(spec.name.as_ref(), "Read" | "Write" | "Edit" | "MultiEdit") {
             "file_path"
@@ -123,6 +131,20 @@ impl Prepared {
         })
     }
 
+    /// A tool of a server: no argument of it means anything here, whatever it is called.
+    fn remote(spec: &ToolSpec, input: Value) -> Self {
+        let arguments = input.to_string();
+        let about = if arguments == "{}" { "" } else { &arguments };
+        Self {
+            title: format!("{} {}", spec.name, one_line(about)).trim_end().to_owned(),
+            name: spec.name.clone(),
+            effect: spec.effect,
+            idempotent: spec.idempotent,
+            subject: Subject::Remote { arguments },
+            input,
+        }
+    }
+
     /// The same call with an absolute path inside the working directory made relative, so that rules for relative paths
     /// see it. Works on the text alone.
     #[must_use]
@@ -172,7 +194,11 @@ impl Prepared {
     pub(crate) fn path(&self) -> &str {
         match &self.subject {
             Subject::Path { path, .. } => path,
-            Subject::Paths(_) | Subject::Command { .. } | Subject::Url(_) | Subject::Nothing => ".",
+            Subject::Paths(_)
+            | Subject::Command { .. }
+            | Subject::Url(_)
+            | Subject::Remote { .. }
+            | Subject::Nothing => ".",
         }
     }
 }

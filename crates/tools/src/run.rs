@@ -1,10 +1,12 @@
 //! Runs a prepared call.
 
 use crate::context::{Finished, ToolContext};
-use crate::prepared::Prepared;
+use crate::prepared::{Prepared, Subject};
 use crate::refusal::{Code, refuse};
-use crate::undo::Wanted;
-use crate::{apply_patch, bash, edit, glob, grep, job_tools, ls, read, replacement, undo, web_fetch, write};
+use crate::put_back::Wanted;
+use crate::{
+    apply_patch, bash, edit, glob, grep, job_tools, ls, read, remote, replacement, undo, web_fetch, write,
+};
 use agentd_protocol::ToolOutcome;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,6 +55,7 @@ pub async fn run(prepared: &Prepared, ctx: ToolContext) -> Finished {
         "BashPoll" => job_tools::poll(prepared, &ctx).await,
         "BashKill" => job_tools::kill(prepared, &ctx).await,
         "WebFetch" => web_fetch::run(prepared, &ctx).await,
+        _ if matches!(prepared.subject, Subject::Remote { .. }) => remote::run(prepared, &ctx).await,
         "UndoPatch" => match undo::fetch(prepared, &ctx).await {
             Ok(wanted) => on_files(prepared.clone(), ctx, wanted).await,
             Err(refusal) => refusal.into(),

@@ -7,11 +7,11 @@ use crate::refusal::{Code, refuse};
 use crate::suggest::nearest;
 use agentd_protocol::{EffectClass, ToolOutcome};
 use agentd_settings::ToolsConfig;
-use jsonschema::Validator;
+use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a tool is.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,42 +32,111 @@ pub struct ToolSpec {
     pub effect: EffectClass,
     /// Whether it may be run again after a crash.
     pub idempotent: bool,
+    /// The tool server that runs it; nothing: it is built in.
+    pub server: Option<String>,
 }
 
-/// All tools; cheap to clone, never changes.
+/// A tool that can be looked up; clones are the same one.
 #[derive(Clone)]
-pub struct Registry(Arc<Tools>);
+pub struct Tool(Arc<Entry>);
 
-struct Tools {
-    specs: Vec<ToolSpec>,
-    /// One for each spec; a schema that does not compile refuses every call.
-    validators: Vec<Result<Validator, String>>,
+struct Entry {
+    spec: ToolSpec,
+    /// Made at the first call. A schema that does not compile refuses every call of a built-in tool; a server checks the
+    /// arguments itself.
+    validator: OnceLock<Result<Validator, String>>,
 }
+
+impl Tool {
+    /// A tool that is checked by its schema.
+    #[must_use]
+    pub fn new(spec: ToolSpec) -> Self {
+        Self(Arc::new(Entry {
+            spec,
+            validator: OnceLock::new(),
+        }))
+    }
+
+    /// What it is.
+    #[must_use]
+    pub fn spec(&self) -> &ToolSpec {
+        &self.0.spec
+    }
+
+    #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+    fn checked(&self, input: &Value) -> Result<Value, ToolOutcome> {
+        let spec = self.spec();
+        let validator = self.0.validator.get_or_init(|| {
+            // The schema of a server is somebody else's: its patterns must not be able to take long.
+            let options = jsonschema::options().with_pattern_options(PatternOptions::regex());
+            options.build(&spec.schema).map_err(|error| error.to_string())
+        });
+        match validator {
+            Ok(validator) => arguments::checked(spec, validator, input),
+            Err(_) if spec.server.is_some() && input.is_object() => Ok(input.clone()),
+            Err(why) => Err(refuse(
+                Code::Tool,
+                format!("{} cannot be used: {why}.", spec.name),
+            )),
+        }
+    }
+}
+
+impl PartialEq for Tool {
+    fn eq(&self, other: &Self) -> bool {
+        self.spec() == other.spec()
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.spec().name.fmt(f)
+    }
+}
+
+/// The tools that there are, or those of one session; cheap to clone, never changes.
+#[derive(Clone)]
+pub struct Registry(Arc<[Tool]>);
 
 impl Registry {
     /// The built-in tools.
     #[must_use]
     pub fn builtin(limits: &ToolsConfig) -> Self {
-        let specs = catalog::builtin(limits);
-        let compile =
-            |spec: &ToolSpec| jsonschema::validator_for(&spec.schema).map_err(|error| error.to_string());
-        let validators = specs.iter().map(compile).collect();
-        Self(Arc::new(Tools { specs, validators }))
+        Self(catalog::builtin(limits).into_iter().map(Tool::new).collect())
     }
 
-    /// A tool by its name or an alias, in any case.
+    /// These tools and more. One whose name is taken is left out.
+    #[must_use]
+    pub fn with(&self, more: impl IntoIterator<Item = Tool>) -> Self {
+        let mut tools = self.0.to_vec();
+        for tool in more {
+            if tools.iter().all(|other| other.spec().name != tool.spec().name) {
+                tools.push(tool);
+            }
+        }
+        Self(tools.into())
+    }
+
+    /// A tool by its name. Models may write those that are built in in any case, or by an alias.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&ToolSpec> {
-        self.0.specs.iter().find(|spec| {
-            spec.name.eq_ignore_ascii_case(name)
-                || spec.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name))
-        })
+        self.find(name).map(Tool::spec)
+    }
+
+    fn find(&self, name: &str) -> Option<&Tool> {
+        let known = |tool: &&Tool| {
+            let spec = tool.spec();
+            spec.server.is_none()
+                && (spec.name.eq_ignore_ascii_case(name)
+                    || spec.aliases.iter().any(|alias| alias.eq_ignore_ascii_case(name)))
+        };
+        let exact = self.0.iter().find(|tool| tool.spec().name == name);
+        exact.or_else(|| self.0.iter().find(known))
     }
 
     /// All specs, in the order in which models are told of them.
-    #[must_use]
-    pub fn specs(&self) -> &[ToolSpec] {
-        &self.0.specs
+    pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
+        self.0.iter().map(Tool::spec)
     }
 
     /// Checks a call and says what it is about; the error is the call's result, written for the model. Pure and quick.
@@ -76,31 +145,17 @@ impl Registry {
     /// An unknown tool or bad arguments.
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     pub fn prepare(&self, name: &str, input: &Value) -> Result<Prepared, ToolOutcome> {
-        let Some(spec) = self.get(name.trim()) else {
+        let Some(tool) = self.find(name.trim()) else {
             return Err(self.unknown(name));
         };
-        let validator = self.0.specs.iter().position(|other| other.name == spec.name);
-        let validator = match validator.and_then(|at| self.0.validators.get(at)) {
-            Some(Ok(validator)) => validator,
-            Some(Err(why)) => {
-                return Err(refuse(
-                    Code::Tool,
-                    format!("{} cannot be used: {why}.", spec.name),
-                ));
-            }
-            None => return Err(self.unknown(name)),
-        };
-        let input = arguments::checked(spec, validator, input)?;
-        Prepared::of(spec, input)
+        Prepared::of(tool.spec(), tool.checked(input)?)
     }
 
     fn unknown(&self, name: &str) -> ToolOutcome {
         let name: String = name.chars().take(64).collect();
-        let names: Vec<&str> = self.0.specs.iter().map(|spec| spec.name.as_ref()).collect();
+        let names: Vec<&str> = self.specs().map(|spec| spec.name.as_ref()).collect();
         let all = self
-            .0
-            .specs
-            .iter()
+            .specs()
             .flat_map(|spec| spec.aliases.iter().copied().chain([spec.name.as_ref()]));
         let meant = nearest(&name, all).and_then(|word| self.get(word));
         let hint = meant
@@ -119,7 +174,7 @@ impl Registry {
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
-            .entries(self.0.specs.iter().map(|spec| &spec.name))
+            .entries(self.specs().map(|spec| &spec.name))
             .finish()
     }
 }

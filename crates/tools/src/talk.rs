@@ -38,6 +38,7 @@ pub(crate) fn todo_write() -> ToolSpec {
         example: json!({ "todos": [{ "content": "run the tests", "status": "in_progress" }] }),
         effect: EffectClass::None,
         idempotent: true,
+        server: None,
     }
 }
 
@@ -62,6 +63,7 @@ pub(crate) fn ask_user() -> ToolSpec {
         example: json!({ "question": "Which database should the tests use?", "choices": ["SQLite", "PostgreSQL"] }),
         effect: EffectClass::None,
         idempotent: true,
+        server: None,
     }
 }
 

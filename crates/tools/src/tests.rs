@@ -60,6 +60,7 @@ impl World {
             exe: PathBuf::from("/nonexistent"),
             workdir: self.root(),
             environment: Environment::default(),
+            bounds: agentd_sandbox::Bounds::default(),
         };
         ToolContext {
             workdir: Arc::new(Beneath::open(&self.root()).unwrap()),
@@ -69,6 +70,7 @@ impl World {
             limits: Arc::new(self.limits.clone()),
             spill_dir: self.root().join("spill"),
             blobs: self.source(),
+            remote: None,
             progress: ProgressSink::nobody(),
             on_start: OnStart::default(),
         }

@@ -40,6 +40,7 @@ pub(crate) fn web_fetch(limits: &ToolLimits) -> ToolSpec {
         example: json!({ "url": "https://docs.rs/tokio/latest/tokio/" }),
         effect: EffectClass::Network,
         idempotent: true,
+        server: None,
     }
 }
 

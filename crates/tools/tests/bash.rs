@@ -81,6 +81,7 @@ mod cases {
             exe: PathBuf::from("/proc/self/exe"),
             workdir: workdir.clone(),
             environment,
+            bounds: agentd_sandbox::Bounds::default(),
         };
         let ctx = ToolContext {
             workdir: Arc::new(Beneath::open(&workdir).unwrap()),
@@ -90,6 +91,7 @@ mod cases {
             spill_dir: dir.path().join("spill"),
             jobs: Jobs::unheard(),
             blobs: BlobSource::empty(),
+            remote: None,
             progress: ProgressSink::nobody(),
             on_start: OnStart::default(),
         };

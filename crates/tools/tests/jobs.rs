@@ -76,6 +76,7 @@ mod cases {
             exe: PathBuf::from("/proc/self/exe"),
             workdir: dir.path().to_owned(),
             environment,
+            bounds: agentd_sandbox::Bounds::default(),
         };
         let (tx, news) = mpsc::unbounded_channel();
         let ctx = ToolContext {
@@ -88,6 +89,7 @@ mod cases {
             limits: Arc::new(limits),
             spill_dir: dir.path().join("spill"),
             blobs: BlobSource::empty(),
+            remote: None,
             progress: ProgressSink::nobody(),
             on_start: OnStart::default(),
         };

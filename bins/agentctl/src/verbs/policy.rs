@@ -133,6 +133,9 @@ fn call(args: &CheckArgs) -> (String, Subject, EffectClass) {
             path: path.clone(),
         },
         (None, None, Some(url)) => Subject::Url(url.clone()),
+        (None, None, None) if tool.starts_with(agentd_tools::REMOTE_PREFIX) => Subject::Remote {
+            arguments: "{}".to_owned(),
+        },
         (None, None, None) => Subject::Nothing,
     };
     (tool, subject, effect)

@@ -23,7 +23,7 @@ fn refusal(name: &str, input: &Value) -> (String, String) {
 #[test]
 fn the_builtin_tools_have_the_contracts_names_and_schemas_that_accept_their_examples() {
     let registry = registry();
-    let names: Vec<_> = registry.specs().iter().map(|spec| spec.name.as_ref()).collect();
+    let names: Vec<_> = registry.specs().map(|spec| spec.name.as_ref()).collect();
     assert_eq!(
         names,
         [
@@ -78,7 +78,6 @@ fn no_two_tools_share_a_name() {
     let registry = registry();
     let mut names: Vec<String> = registry
         .specs()
-        .iter()
         .flat_map(|spec| {
             spec.aliases
                 .iter()

@@ -204,6 +204,9 @@ fn subject(about: &About) -> Subject {
             write: several.iter().any(|(op, _)| *op == PathOp::Write),
             paths: several.iter().map(|(_, path)| path.clone()).collect(),
         },
+        About::Remote { arguments } => Subject::Remote {
+            arguments: arguments.clone(),
+        },
         About::Nothing => Subject::Nothing,
     }
 }
