@@ -10,7 +10,8 @@
 //! environment and its own variables, whose values are in no error and no `Debug`). A server is behind the same walls as
 //! the node's commands unless the operator says otherwise by name.
 //!
-//! Flow: [`ServerSpec`] -> [`Pool::offers`] -> [`Offer`] (a tool for the model) -> [`Pool::call`] -> [`Answer`].
+//! Flow: [`ServerSpec`] -> [`Pool::offers`] -> [`Offer`] (a tool for the model) -> [`Pool::call`] -> [`Answer`]. Sessions
+//! reach the pool through the port [`agentd_tools::Remote`].
 
 mod answer;
 mod call;
@@ -25,6 +26,7 @@ mod offer;
 mod pacing;
 mod pool;
 mod reach;
+mod remote;
 mod server;
 mod spec;
 mod warden;
@@ -38,7 +40,7 @@ pub use error::McpError;
 pub use launch::{Child, Launch, Process};
 pub use name::tool_name;
 pub use offer::{LeftOut, Offer, Offers};
-pub use pool::{Listing, Pool};
+pub use pool::{Bounds, Listing, Pool};
 pub use reach::http_client;
 pub use server::{ServerState, ServerStatus};
 pub use spec::{Command, Limits, Scope, ServerSpec, Transport, Walls};

@@ -4,7 +4,8 @@ use crate::cleaning;
 use crate::name::tool_name;
 use crate::spec::ServerSpec;
 use agentd_protocol::EffectClass;
-use rmcp::model::Tool;
+use agentd_tools::Tool;
+use rmcp::model::Tool as Said;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -46,11 +47,13 @@ pub struct Offers {
     pub tools: Vec<Offer>,
     /// What was left out.
     pub left_out: Vec<LeftOut>,
+    /// The same tools as sessions know them.
+    pub(crate) made: Vec<Tool>,
 }
 
 impl Offers {
     /// What of a server's tools can be offered.
-    pub(crate) fn of(spec: &ServerSpec, said: Vec<Tool>) -> Self {
+    pub(crate) fn of(spec: &ServerSpec, said: Vec<Said>) -> Self {
         let mut offers = Self::default();
         let mut names = BTreeSet::new();
         for tool in said {
@@ -66,6 +69,9 @@ impl Offers {
                 Err(why) => offers.leave_out(&remote, why),
             }
         }
+        offers.made = offers.tools.iter().map(crate::remote::tool).collect();
+        // Always in the same order, whatever the server's mood: the requests of a session shall have the same bytes.
+        offers.made.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
         offers
     }
 
@@ -79,13 +85,13 @@ impl Offers {
     }
 }
 
-fn offer(spec: &ServerSpec, tool: Tool) -> Result<Offer, &'static str> {
+fn offer(spec: &ServerSpec, tool: Said) -> Result<Offer, &'static str> {
     let remote = tool.name.into_owned();
     if remote.is_empty() || remote.len() > 256 {
         return Err("its name is empty or too long");
     }
-    if spec.only.as_ref().is_some_and(|only| !only.contains(&remote)) {
-        return Err("the configuration does not list it");
+    if !spec.wants(&remote) {
+        return Err("the configuration does not want it");
     }
     let said = tool.title.unwrap_or_else(|| remote.clone());
     Ok(Offer {

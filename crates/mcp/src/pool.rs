@@ -9,6 +9,7 @@ use crate::offer::Offers;
 use crate::reach::Ways;
 use crate::server::{InUse, Server, ServerStatus};
 use crate::spec::{Scope, ServerSpec};
+use agentd_tools::Tool;
 use futures_util::future::join_all;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -17,8 +18,23 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
-/// Servers that are kept at the same time, over all working directories.
-const MAX_SERVERS: usize = 64;
+/// How much a pool may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// Servers that are kept at the same time, over all working directories.
+    pub servers: usize,
+    /// How long one who wants to know what is offered waits for servers that are being started.
+    pub patience: Duration,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self {
+            servers: 64,
+            patience: Duration::from_secs(20),
+        }
+    }
+}
 
 /// What one server offers, or why nothing is known of it.
 #[derive(Debug)]
@@ -37,6 +53,7 @@ pub struct Pool(Arc<Inner>);
 struct Inner {
     specs: Vec<Arc<ServerSpec>>,
     ways: Ways,
+    bounds: Bounds,
     servers: Mutex<Servers>,
     changes: Arc<watch::Sender<u64>>,
 }
@@ -57,6 +74,19 @@ impl Pool {
         launch: Arc<dyn Launch>,
         http: reqwest::Client,
     ) -> Result<Self, McpError> {
+        Self::bounded(servers, launch, http, Bounds::default())
+    }
+
+    /// The same with bounds.
+    ///
+    /// # Errors
+    /// When a server is configured wrongly, or two have one name.
+    pub fn bounded(
+        servers: Vec<ServerSpec>,
+        launch: Arc<dyn Launch>,
+        http: reqwest::Client,
+        bounds: Bounds,
+    ) -> Result<Self, McpError> {
         let mut names = BTreeSet::new();
         for spec in &servers {
             spec.check()?;
@@ -71,6 +101,7 @@ impl Pool {
         let inner = Arc::new(Inner {
             specs: servers.into_iter().map(Arc::new).collect(),
             ways: Ways { launch, http },
+            bounds,
             servers: Mutex::new(Some(HashMap::new())),
             changes: Arc::default(),
         });
@@ -93,17 +124,57 @@ impl Pool {
         let ask = |spec: &Arc<ServerSpec>| {
             let spec = Arc::clone(spec);
             async move {
-                let offers = match self.server(&spec, workdir) {
-                    Ok(server) => server.offers(&self.0.ways).await,
-                    Err(error) => Err(error),
-                };
                 Listing {
                     server: spec.name.clone(),
-                    offers,
+                    offers: self.offers_of(&spec, workdir).await,
                 }
             }
         };
         join_all(self.0.specs.iter().map(ask)).await
+    }
+
+    /// The same as far as it is known within the pool's patience. A server that is being started goes on with that.
+    pub(crate) async fn offers_soon(&self, workdir: &Path) -> Vec<Listing> {
+        let patience = self.0.bounds.patience;
+        let ask = |spec: &Arc<ServerSpec>| {
+            let (pool, spec, workdir) = (self.clone(), Arc::clone(spec), workdir.to_owned());
+            let server = spec.name.clone();
+            let asked = tokio::spawn(async move { pool.offers_of(&spec, &workdir).await });
+            async move {
+                let slow = McpError::Slow {
+                    server: server.clone(),
+                    what: "yet which tools it has",
+                    within: patience,
+                };
+                let offers = match timeout(patience, asked).await {
+                    Ok(Ok(offers)) => offers,
+                    Ok(Err(_)) | Err(_) => Err(slow),
+                };
+                Listing { server, offers }
+            }
+        };
+        let asked: Vec<_> = self.0.specs.iter().map(ask).collect();
+        join_all(asked).await
+    }
+
+    async fn offers_of(&self, spec: &Arc<ServerSpec>, workdir: &Path) -> Result<Arc<Offers>, McpError> {
+        self.server(spec, workdir)?.offers(&self.0.ways).await
+    }
+
+    /// The names of the servers.
+    pub(crate) fn names(&self) -> Vec<String> {
+        self.0.specs.iter().map(|spec| spec.name.clone()).collect()
+    }
+
+    /// The tools that are known of servers that were used, without asking any.
+    #[must_use]
+    pub fn known(&self) -> Vec<Tool> {
+        let servers = self.0.servers();
+        let all = servers.iter().flat_map(HashMap::values);
+        let mut tools: Vec<Tool> = all.flat_map(|server| server.known()).collect();
+        tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
+        tools.dedup_by(|a, b| a.spec().name == b.spec().name);
+        tools
     }
 
     /// Calls a tool for a session in `workdir`, to its one answer. Dropping the future tells the server that nobody waits
@@ -134,7 +205,7 @@ impl Pool {
             .unwrap_or_else(|error: McpError| Answer::failed(&error))
     }
 
-    /// How the servers do that were used.
+    /// How the servers do; one that was not used yet has one row, too.
     #[must_use]
     pub fn status(&self) -> Vec<ServerStatus> {
         let servers = self.0.servers();
@@ -143,6 +214,14 @@ impl Pool {
             .flatten()
             .map(|((_, workdir), server)| server.status(workdir.is_none()))
             .collect();
+        let unused = self
+            .0
+            .specs
+            .iter()
+            .filter(|spec| all.iter().all(|status| status.server != spec.name))
+            .map(|spec| ServerStatus::unused(spec));
+        let unused: Vec<ServerStatus> = unused.collect();
+        all.extend(unused);
         all.sort_by(|a, b| (&a.server, &a.workdir).cmp(&(&b.server, &b.workdir)));
         all
     }
@@ -161,6 +240,12 @@ impl Pool {
     }
 
     fn server(&self, spec: &Arc<ServerSpec>, workdir: &Path) -> Result<InUse, McpError> {
+        if let Some(problem) = &spec.lacks {
+            return Err(McpError::Spec {
+                server: spec.name.clone(),
+                problem: problem.clone(),
+            });
+        }
         let own = (spec.scope == Scope::Workdir).then(|| workdir.to_owned());
         let place = (spec.name.clone(), own);
         let mut guard = self.0.servers();
@@ -168,7 +253,7 @@ impl Pool {
         if let Some(server) = servers.get(&place) {
             return Ok(server.used());
         }
-        if servers.len() >= MAX_SERVERS {
+        if servers.len() >= self.0.bounds.servers {
             make_room(servers)?;
         }
         let server = Arc::new(Server::new(

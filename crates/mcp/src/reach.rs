@@ -6,6 +6,7 @@ use crate::hearing::Hearing;
 use crate::launch::{Child, Launch, Process};
 use crate::pacing::{MAX_MESSAGE, Nonsense, Paced, Sober};
 use crate::spec::{Command, ServerSpec, Transport};
+use futures_util::FutureExt as _;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::redirect::Policy;
 use rmcp::RoleClient;
@@ -75,6 +76,7 @@ pub(crate) async fn reach(
             let transport = StreamableHttpClientTransport::with_client(ways.http.clone(), config);
             let transport = Paced::new(transport, Nonsense::default());
             let service = serve_client(hearing, transport)
+                .boxed()
                 .await
                 .map_err(|error| refused(spec, &error))?;
             Ok(Reached {
@@ -93,7 +95,7 @@ async fn greet(spec: &ServerSpec, child: Child, hearing: Hearing) -> Result<Reac
     let mut process = child.process;
     let greeted = tokio::select! {
         biased;
-        greeted = serve_client(hearing, transport) => greeted,
+        greeted = serve_client(hearing, transport).boxed() => greeted,
         why = process.ended() => {
             return Err(McpError::Initialize { server: spec.name.clone(), why });
         }

@@ -8,7 +8,9 @@ use crate::hearing::Hearing;
 use crate::offer::Offers;
 use crate::reach::Ways;
 use crate::spec::ServerSpec;
+use agentd_tools::Tool;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -43,8 +45,29 @@ pub struct ServerStatus {
     pub busy: usize,
     /// Tools that it offers, as far as known.
     pub tools: usize,
+    /// How often it was started again.
+    pub restarts: u64,
     /// How it failed last.
     pub last_error: Option<String>,
+}
+
+impl ServerStatus {
+    /// Of a server that nobody used yet.
+    pub(crate) fn unused(spec: &ServerSpec) -> Self {
+        Self {
+            server: spec.name.clone(),
+            workdir: None,
+            state: if spec.lacks.is_some() {
+                ServerState::Failed
+            } else {
+                ServerState::Stopped
+            },
+            busy: 0,
+            tools: 0,
+            restarts: 0,
+            last_error: spec.lacks.clone(),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -54,6 +77,7 @@ pub(crate) struct Server {
     changes: Arc<watch::Sender<u64>>,
     slot: tokio::sync::Mutex<Slot>,
     usage: Mutex<Usage>,
+    starts: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -94,7 +118,15 @@ impl Server {
                 busy: 0,
                 last: Instant::now(),
             }),
+            starts: AtomicU64::new(0),
         }
+    }
+
+    /// The tools that it offered last; none while it is being started.
+    pub(crate) fn known(&self) -> Vec<Tool> {
+        let slot = self.slot.try_lock();
+        let known = slot.ok().and_then(|slot| slot.known.clone());
+        known.map(|offers| offers.made.clone()).unwrap_or_default()
     }
 
     fn usage(&self) -> MutexGuard<'_, Usage> {
@@ -119,6 +151,7 @@ impl Server {
             state: ServerState::Starting,
             busy: self.usage().busy,
             tools: 0,
+            restarts: self.starts.load(Ordering::Relaxed).saturating_sub(1),
             last_error: None,
         };
         // It is locked only while it is started or ended.
@@ -185,6 +218,7 @@ impl InUse {
             }
             sleep(rest.after).await;
         }
+        server.starts.fetch_add(1, Ordering::Relaxed);
         let hearing = Hearing::new(Arc::clone(&server.changes));
         match Connection::open(&server.spec, &server.workdir, ways, hearing).await {
             Ok(connection) => {

@@ -23,8 +23,12 @@ pub struct ServerSpec {
     pub effect: EffectClass,
     /// What single tools do to the world, by the server's name for them.
     pub effects: BTreeMap<String, EffectClass>,
-    /// Only these tools are offered, by the server's name for them.
+    /// Only these tools are offered, by the server's name for them; `get_*` is every one that begins so.
     pub only: Option<BTreeSet<String>>,
+    /// These are not, in the same way.
+    pub without: BTreeSet<String>,
+    /// Why it cannot be used, when the operator's settings lack something.
+    pub lacks: Option<String>,
     /// How long it may take.
     pub limits: Limits,
 }
@@ -121,6 +125,8 @@ impl ServerSpec {
             effect: EffectClass::Exec,
             effects: BTreeMap::new(),
             only: None,
+            without: BTreeSet::new(),
+            lacks: None,
             limits: Limits::default(),
         }
     }
@@ -152,6 +158,17 @@ impl ServerSpec {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Whether a tool is offered at all.
+    pub(crate) fn wants(&self, tool: &str) -> bool {
+        let named = |names: &BTreeSet<String>| {
+            names.iter().any(|name| match name.strip_suffix('*') {
+                Some(head) => tool.starts_with(head),
+                None => name == tool,
+            })
+        };
+        self.only.as_ref().is_none_or(named) && !named(&self.without)
     }
 
     /// What a tool does to the world. What the server claims does not count.

@@ -1,0 +1,108 @@
+//! The pool as the port that sessions call tools of servers through.
+
+use crate::answer::Answer;
+use crate::call::{Call, Heard, OnProgress};
+use crate::offer::Offer;
+use crate::pool::{Listing, Pool};
+use agentd_protocol::Truncated;
+use agentd_tools::{
+    Finished, Offered, Progress, ProgressSink, Remote, RemoteCall, Spilled, Tool, ToolContext, ToolSpec,
+};
+use async_trait::async_trait;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+#[async_trait]
+impl Remote for Pool {
+    fn servers(&self) -> Vec<String> {
+        self.names()
+    }
+
+    async fn offered(&self, workdir: &Path) -> Vec<Offered> {
+        self.offers_soon(workdir).await.into_iter().map(offered).collect()
+    }
+
+    async fn call(&self, workdir: &Path, call: RemoteCall, ctx: &ToolContext) -> Finished {
+        let max_lines = call.max_lines;
+        let call = Call {
+            name: call.name,
+            arguments: call.arguments,
+            time: None,
+            max_bytes: call.max_bytes,
+            on_progress: shown(ctx.progress.clone()),
+        };
+        finished(Self::call(self, workdir, call).await, max_lines)
+    }
+}
+
+fn offered(listing: Listing) -> Offered {
+    let tools = listing.offers.map(|offers| offers.made.clone());
+    Offered {
+        server: listing.server,
+        tools: tools.map_err(|error| error.to_string()),
+    }
+}
+
+/// A tool of a server as sessions know tools.
+pub(crate) fn tool(offer: &Offer) -> Tool {
+    Tool::new(ToolSpec {
+        name: offer.name.clone().into(),
+        aliases: &[],
+        title: offer.title.clone().into(),
+        description: offer.description.clone(),
+        schema: offer.schema.clone(),
+        example: Value::Null,
+        effect: offer.effect,
+        idempotent: false,
+        server: Some(offer.server.clone()),
+    })
+}
+
+/// Words of progress are shown as output that comes.
+fn shown(sink: ProgressSink) -> OnProgress {
+    let told = AtomicU64::new(0);
+    OnProgress::new(move |heard| {
+        let text = line(&heard);
+        let length = u64::try_from(text.len()).unwrap_or_default();
+        let offset = told.fetch_add(length, Ordering::Relaxed);
+        sink.report(Progress { offset, text });
+    })
+}
+
+fn line(heard: &Heard) -> String {
+    let of = heard.total.map(|total| format!("/{total}")).unwrap_or_default();
+    format!("{}{of} {}", heard.progress, heard.message)
+        .trim_end()
+        .to_owned()
+        + "\n"
+}
+
+fn finished(answer: Answer, max_lines: usize) -> Finished {
+    let Answer {
+        mut outcome,
+        mut whole,
+        ..
+    } = answer;
+    let lines = outcome.llm_text.lines().count();
+    if lines > max_lines {
+        let whole_text = outcome.llm_text;
+        let kept: Vec<&str> = whole_text.lines().take(max_lines).collect();
+        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        outcome.llm_text = format!(
+            "{}\n[... {} lines left out ...]",
+            kept.join("\n"),
+            lines - max_lines
+        );
+        outcome.truncated.get_or_insert_with(|| Truncated {
+            bytes: count(whole_text.len()),
+            lines: count(lines),
+            spill: None,
+        });
+        whole.get_or_insert_with(|| whole_text.into_bytes());
+    }
+    Finished {
+        spilled: whole.map(Spilled::Memory),
+        ..Finished::from(outcome)
+    }
+}
