@@ -20,6 +20,8 @@ pub(crate) enum Request {
         argv: Vec<String>,
         cwd: PathBuf,
         env: Vec<(String, String)>,
+        /// The three are a terminal, which becomes its own.
+        terminal: bool,
     },
     /// Stop a command and all that descends from it: TERM and 500 ms later KILL, or KILL at once.
     Kill { id: u64, now: bool },
@@ -90,6 +92,7 @@ mod tests {
             argv: vec!["bash".to_owned(), "-c".to_owned(), "echo \u{fc}".to_owned()],
             cwd: PathBuf::from("/w"),
             env: vec![("PWD".to_owned(), "/w".to_owned())],
+            terminal: true,
         };
         let frame = encode(&request).unwrap();
         let (header, body) = frame.split_first_chunk::<4>().unwrap();
@@ -104,6 +107,7 @@ mod tests {
             argv: vec!["x".repeat(MAX_FRAME)],
             cwd: PathBuf::new(),
             env: Vec::new(),
+            terminal: false,
         };
         assert!(matches!(encode(&huge), Err(SandboxError::CommandTooLong { .. })));
         assert!(matches!(

@@ -1,6 +1,7 @@
 //! The file rules of the kernel: Landlock, for the calling thread and all that it starts.
 
 use crate::confinement::Confinement;
+use crate::controlling::OWN_PROGRAM;
 use agentd_protocol::SandboxLevel;
 use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd, Ruleset,
@@ -60,7 +61,9 @@ fn apply(walls: &Confinement, workdir: &Path) -> Result<Option<u32>, RulesetErro
         .no_new_privs(true)
         .add_rules(path_beneath_rules(&walls.read, read))?
         .add_rules(path_beneath_rules(DEVICES, all))?
-        .add_rules(path_beneath_rules(MACHINE, read))?;
+        .add_rules(path_beneath_rules(MACHINE, read))?
+        // It becomes the commands that have a terminal.
+        .add_rules(path_beneath_rules([OWN_PROGRAM], read))?;
     if isolated {
         rules = rules
             .add_rules(path_beneath_rules(OWN, all))?

@@ -1,8 +1,10 @@
 //! How the warden starts commands, and what of itself it keeps from them.
 
+use crate::controlling;
 use nix::sys::signal::{SigSet, Signal};
 use rustix::fd::OwnedFd;
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -28,17 +30,42 @@ pub(crate) fn close_inherited() {
 }
 
 /// Starts a command in a process group of its own, with three descriptors and no signal blocked.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is where the commands of sessions are started"
-)]
 pub(crate) fn command(
     argv: &[String],
     cwd: &Path,
     env: Vec<(String, String)>,
     descriptors: Vec<OwnedFd>,
 ) -> Result<u32, std::io::Error> {
-    use std::os::unix::process::CommandExt as _;
+    let mut command = with_descriptors(argv, cwd, env, descriptors)?;
+    spawn(command.process_group(0))
+}
+
+/// The same in a session of its own, whose terminal is what the descriptors are.
+pub(crate) fn at_terminal(
+    argv: &[String],
+    cwd: &Path,
+    env: Vec<(String, String)>,
+    descriptors: Vec<OwnedFd>,
+) -> Result<u32, std::io::Error> {
+    // A leader of a group could not begin a session.
+    spawn(&mut with_descriptors(
+        &controlling::words(argv),
+        cwd,
+        env,
+        descriptors,
+    )?)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is where the commands of sessions are started"
+)]
+fn with_descriptors(
+    argv: &[String],
+    cwd: &Path,
+    env: Vec<(String, String)>,
+    descriptors: Vec<OwnedFd>,
+) -> Result<Command, std::io::Error> {
     let invalid = |what: &str| std::io::Error::new(std::io::ErrorKind::InvalidInput, what.to_owned());
     let (program, args) = argv.split_first().ok_or_else(|| invalid("no program named"))?;
     let mut descriptors = descriptors.into_iter();
@@ -53,8 +80,11 @@ pub(crate) fn command(
         .current_dir(cwd)
         .stdin(stdin)
         .stdout(stdout)
-        .stderr(stderr)
-        .process_group(0);
+        .stderr(stderr);
+    Ok(command)
+}
+
+fn spawn(command: &mut Command) -> Result<u32, std::io::Error> {
     // A command inherits the mask of the thread that starts it.
     let mask = taken_signals();
     mask.thread_unblock()?;

@@ -2,7 +2,7 @@
 
 use crate::error::SandboxError;
 use crate::running::Running;
-use crate::warden::{CommandSpec, Warden};
+use crate::warden::{CommandSpec, Stdio, Warden};
 use rustix::fd::OwnedFd;
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::io;
@@ -33,7 +33,9 @@ impl Warden {
             pipe::Receiver::from_owned_fd(from_command).map_err(failed)?,
             pipe::Receiver::from_owned_fd(errors).map_err(failed)?,
         );
-        let running = self.start(command, piped.2, vec![stdout, stderr, stdin]).await?;
+        let running = self
+            .start(command, piped.2, vec![stdout, stderr, stdin], Stdio::Pipes)
+            .await?;
         Ok(Piped {
             stdin: piped.0,
             stdout: piped.1,

@@ -2,6 +2,7 @@
 
 use crate::attempt;
 use crate::confinement::Confinement;
+use crate::controlling;
 use crate::error::SandboxError;
 use crate::family::Family;
 use crate::frame::{self, Report, Request};
@@ -36,7 +37,7 @@ const END_WITHIN: Duration = Duration::from_secs(10);
 /// is started. Standard input is the socket to the daemon. Returns when the socket is closed and no descendant is left.
 #[must_use]
 pub fn warden_main() -> ExitCode {
-    if let Some(code) = attempt::asked() {
+    if let Some(code) = attempt::asked().or_else(controlling::asked) {
         return code;
     }
     match Resident::start() {
@@ -177,12 +178,19 @@ impl Resident {
     fn obey(&mut self, request: Request, descriptors: Vec<OwnedFd>) -> Result<(), SandboxError> {
         match request {
             Request::Confine { walls, workdir } => self.confine(walls, workdir),
-            Request::Run { id, argv, cwd, env } => {
+            Request::Run {
+                id,
+                argv,
+                cwd,
+                env,
+                terminal,
+            } => {
                 self.forget_signals();
                 let job = Job {
                     argv,
                     cwd,
                     env,
+                    terminal,
                     descriptors,
                 };
                 let spawned = match &self.spawner {

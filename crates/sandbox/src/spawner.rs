@@ -15,11 +15,16 @@ pub(crate) struct Job {
     pub(crate) cwd: PathBuf,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) descriptors: Vec<OwnedFd>,
+    /// They are a terminal.
+    pub(crate) terminal: bool,
 }
 
 impl Job {
     /// Starts it from the calling thread.
     pub(crate) fn start(self) -> io::Result<u32> {
+        if self.terminal {
+            return launch::at_terminal(&self.argv, &self.cwd, self.env, self.descriptors);
+        }
         launch::command(&self.argv, &self.cwd, self.env, self.descriptors)
     }
 }

@@ -54,6 +54,15 @@ impl Outgoing {
     }
 }
 
+/// What the descriptors of a command are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stdio {
+    /// Pipes, and nothing to read where there are two.
+    Pipes,
+    /// A terminal of its own.
+    Terminal,
+}
+
 /// Why a command was not started: the error number, and words.
 type Refused = (Option<i32>, String);
 
@@ -157,7 +166,8 @@ impl Warden {
     /// When it cannot be started, or the warden is gone or stuck.
     pub async fn run(&self, command: CommandSpec) -> Result<Running, SandboxError> {
         let (output, stdout, stderr) = output_pipe()?;
-        self.start(command, output, vec![stdout, stderr]).await
+        self.start(command, output, vec![stdout, stderr], Stdio::Pipes)
+            .await
     }
 
     /// Starts a command with the descriptors that it gets (stdout, stderr, stdin); `output` is what is heard of it.
@@ -166,6 +176,7 @@ impl Warden {
         command: CommandSpec,
         output: pipe::Receiver,
         descriptors: Vec<OwnedFd>,
+        stdio: Stdio,
     ) -> Result<Running, SandboxError> {
         let slow = |_| SandboxError::WardenSlow { within_ms: 10_000 };
         let program = command.argv.first().cloned().unwrap_or_default();
@@ -176,6 +187,7 @@ impl Warden {
             argv: command.argv,
             cwd: command.cwd,
             env,
+            terminal: stdio == Stdio::Terminal,
         })?;
         let gone = |_| SandboxError::WardenGone;
         let kill = timeout(START_WITHIN, self.outgoing.clone().reserve_owned())
