@@ -79,6 +79,7 @@ async fn start(level: SandboxLevel, dir: &Path, workdir: &Path, environment: &En
         exe: "/proc/self/exe".into(),
         workdir: workdir.to_owned(),
         environment: environment.clone(),
+        bounds: agentd_sandbox::Bounds::default(),
     };
     if level == SandboxLevel::None {
         return Ok(Warden::spawn(&spec).await?);

@@ -121,6 +121,7 @@ impl Session {
                 spill_dir: PathBuf::new(),
                 jobs: Jobs::unheard(),
                 blobs: BlobSource::empty(),
+            addresses: agentd_tools::AddressGate::nobody(),
                 remote: None,
                 progress: ProgressSink::nobody(),
                 on_start: OnStart::default(),

@@ -61,6 +61,7 @@ impl Launch for WardenLaunch {
             exe: self.exe.clone(),
             workdir: workdir.to_owned(),
             environment: self.environment.clone(),
+            bounds: agentd_sandbox::Bounds::default(),
         };
         let slot = self.slot(server, command, spec);
         let warden = slot.get().await.map_err(failed)?;

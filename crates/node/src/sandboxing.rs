@@ -4,7 +4,8 @@ use crate::error::NodeError;
 use crate::paths::Paths;
 use agentd_protocol::SandboxLevel;
 use agentd_sandbox::{
-    Environment, ProbeSpec, Refusal, Sandboxing, Wanted, choose, note_choice, probe, readable,
+    Bounds, Environment, ProbeSpec, Refusal, Sandboxing, Wanted, choose, half_of_the_machine,
+    note_choice, probe, readable,
 };
 use agentd_settings::{SandboxChoice, SandboxConfig};
 use std::path::{Path, PathBuf};
@@ -62,6 +63,20 @@ async fn chosen(
         .map_err(|error| NodeError::Unsupported(error.to_string()))?;
     tracing::info!(?found, "what can confine commands here");
     Ok(choose(wanted, settings.require, &found))
+}
+
+/// What the commands of one session may use.
+pub(crate) fn bounds(settings: &SandboxConfig) -> Bounds {
+    let memory = match settings.max_memory_bytes {
+        0 => half_of_the_machine(),
+        bytes => bytes,
+    };
+    Bounds {
+        processes: settings.max_processes,
+        memory,
+        file: settings.max_file_bytes,
+        new_files: settings.max_new_files,
+    }
 }
 
 fn extra(settings: &SandboxConfig) -> Vec<PathBuf> {

@@ -67,6 +67,7 @@ mod tests {
                 dead: false,
                 kernel: false,
                 started,
+                ..Process::default()
             },
         )
     }

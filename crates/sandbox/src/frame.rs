@@ -1,5 +1,6 @@
 //! What the daemon and a warden say to each other: a length, then JSON. Descriptors travel with the length.
 
+use crate::bounds::{Bounds, Exceeded};
 use crate::confinement::Confinement;
 use crate::error::SandboxError;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -12,7 +13,14 @@ pub(crate) const MAX_FRAME: usize = 1 << 20;
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// Build the walls; the first word, before any command.
+    /// What commands may use; the first word. `places` are where they write; `shared` is a file system in
+    /// memory that only they have.
+    Bind {
+        bounds: Bounds,
+        places: Vec<PathBuf>,
+        shared: Option<PathBuf>,
+    },
+    /// Build the walls, before any command.
     Confine { walls: Confinement, workdir: PathBuf },
     /// Start a command; two or three descriptors (its stdout, its stderr, and its stdin if it has one) come with it.
     Run {
@@ -48,7 +56,10 @@ pub(crate) enum Report {
         id: u64,
         code: Option<i32>,
         signal: Option<i32>,
+        exceeded: Option<Exceeded>,
     },
+    /// No command ran, but what one had left behind; it was killed.
+    Exceeded { exceeded: Exceeded },
 }
 
 /// A message with its length in front.

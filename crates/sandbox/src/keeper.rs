@@ -2,14 +2,19 @@
 
 use crate::bubble;
 use crate::confinement::Confinement;
+use crate::entry::ENTER_ARG;
+use crate::environment::Environment;
 use crate::error::SandboxError;
 use crate::forker;
 use crate::ground::keep_apart;
+use crate::leaf::Leaf;
 use crate::processes::{kill_marked, signal};
+use crate::resident::WARDEN_ARG;
 use crate::slot::WardenSpec;
 use agentd_protocol::SandboxLevel;
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
+use std::ffi::OsString;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -52,9 +57,12 @@ pub(crate) async fn start(
         keep_apart(&spec.workdir, &walls.temp, "the daemon's directory")?;
         environment = environment.with("TMPDIR", walls.temp_inside().to_string_lossy());
     }
+    let leaf = Leaf::make(spec.bounds);
     let mut command = match walls {
-        Some(walls) if walls.level == SandboxLevel::Isolated => isolated(spec, walls, &environment)?,
-        Some(_) | None => plain(spec, &environment),
+        Some(walls) if walls.level == SandboxLevel::Isolated => {
+            isolated(spec, walls, &environment, leaf.as_ref())?
+        }
+        Some(_) | None => plain(spec, &environment, leaf.as_ref()),
     };
     command.current_dir(&spec.workdir).stdin(socket);
     let child = forker::spawn(command)
@@ -66,6 +74,10 @@ pub(crate) async fn start(
     let (gone_tx, gone) = watch::channel(false);
     tokio::spawn(async move {
         keep(child, closed, format!("{MARKER}={marker}")).await;
+        if let Some(leaf) = leaf {
+            // Nothing is in it any more, unless the warden itself was killed.
+            let _ = tokio::task::spawn_blocking(move || leaf.end()).await;
+        }
         gone_tx.send_replace(true);
     });
     Ok(gone)
@@ -84,11 +96,12 @@ fn make_private(dir: &Path) -> std::io::Result<()> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is where wardens are started")]
-fn plain(spec: &WardenSpec, environment: &crate::environment::Environment) -> Command {
+fn plain(spec: &WardenSpec, environment: &Environment, leaf: Option<&Leaf>) -> Command {
     let mut command = Command::new(&spec.exe);
     command
         .arg0("agentd-warden")
-        .arg(crate::resident::WARDEN_ARG)
+        .arg(WARDEN_ARG)
+        .args(leaf.map(entering).into_iter().flatten())
         .env_clear()
         .envs(environment.iter())
         .stdout(Stdio::null())
@@ -101,7 +114,8 @@ fn plain(spec: &WardenSpec, environment: &crate::environment::Environment) -> Co
 fn isolated(
     spec: &WardenSpec,
     walls: &Confinement,
-    environment: &crate::environment::Environment,
+    environment: &Environment,
+    leaf: Option<&Leaf>,
 ) -> Result<Command, SandboxError> {
     let start = |source| SandboxError::WardenStart {
         exe: spec.exe.clone(),
@@ -117,13 +131,25 @@ fn isolated(
         return Err(SandboxError::no_walls(why));
     }
     let plan = bubble::arguments(&exe, &spec.workdir, walls, environment).map_err(start)?;
-    let mut command = Command::new(bwrap);
+    let mut command = match leaf {
+        Some(leaf) => {
+            let mut command = Command::new(&spec.exe);
+            command.arg(WARDEN_ARG).args(entering(leaf)).arg(bwrap);
+            command
+        }
+        None => Command::new(bwrap),
+    };
     command
         .env_clear()
-        .args(["--args", "1", "--", bubble::PROGRAM, crate::resident::WARDEN_ARG])
+        .args(["--args", "1", "--", bubble::PROGRAM, WARDEN_ARG])
         .stdout(plan)
         .stderr(Stdio::null());
     Ok(command)
+}
+
+/// Words with which the program goes into a group first.
+fn entering(leaf: &Leaf) -> [OsString; 2] {
+    [ENTER_ARG.into(), leaf.door().into()]
 }
 
 async fn keep(mut child: Child, mut closed: watch::Receiver<bool>, marker: String) {

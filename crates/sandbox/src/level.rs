@@ -1,6 +1,7 @@
 //! Which levels of the sandbox there are here, and which one is used.
 
 use crate::error::SandboxError;
+use crate::leaf::KernelLimits;
 use agentd_protocol::SandboxLevel;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,9 @@ pub struct Findings {
     pub landlock_abi: u32,
     /// The daemon runs as root, whom a limit of processes does not hold back.
     pub root: bool,
+    /// What the kernel limits for each session by itself.
+    #[serde(default)]
+    pub kernel: KernelLimits,
 }
 
 /// Which level the settings ask for.
@@ -140,6 +144,7 @@ mod tests {
             confined: finding(confined, "Landlock"),
             landlock_abi: 6,
             root: false,
+            kernel: KernelLimits::default(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What a confined warden gives away for itself and for all that it starts.
 
+use crate::bounds::Bounds;
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit, umask};
 use rustix::thread::{
@@ -7,8 +8,6 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-/// The largest file: a sparse one does not fill a disk by accident.
-const FILE_BYTES: u64 = 16 << 30;
 const OPEN_FILES: u64 = 65_536;
 /// Of the user, not of the session; it does not hold root back.
 const PROCESSES: u64 = 4_096;
@@ -20,14 +19,12 @@ pub(crate) fn drop_all() -> Result<(), String> {
         move |error: Errno| format!("{what}: {error}")
     };
     umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
-    for (resource, most) in [
+    limit(&[
         (Resource::Core, 0),
-        (Resource::Fsize, FILE_BYTES),
         (Resource::Nofile, OPEN_FILES),
         (Resource::Nproc, PROCESSES),
-    ] {
-        setrlimit(resource, lowered(getrlimit(resource), most)).map_err(failed("limits"))?;
-    }
+    ])
+    .map_err(failed("limits"))?;
     set_no_new_privs(true).map_err(failed("no_new_privs"))?;
     clear_ambient_capability_set().map_err(failed("ambient capabilities"))?;
     for bit in 0..u64::BITS {
@@ -54,6 +51,22 @@ pub(crate) fn drop_all() -> Result<(), String> {
     } else {
         Err("capabilities are left".to_owned())
     }
+}
+
+/// Sets what the kernel itself can hold each process to. The memory of one process is held to twice the bound: who
+/// passes the bound is told so by the watch, and this is for who is faster than that.
+pub(crate) fn bind(bounds: Bounds) -> Result<(), Errno> {
+    limit(&[
+        (Resource::Fsize, bounds.file),
+        (Resource::Data, bounds.memory.saturating_mul(2)),
+    ])
+}
+
+fn limit(limits: &[(Resource, u64)]) -> Result<(), Errno> {
+    for (resource, most) in limits {
+        setrlimit(*resource, lowered(getrlimit(*resource), *most))?;
+    }
+    Ok(())
 }
 
 fn lowered(now: Rlimit, most: u64) -> Rlimit {

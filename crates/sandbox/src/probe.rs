@@ -1,10 +1,12 @@
 //! Finding out which levels work here: by running the real plan, and by trying from inside what must not work.
 
 use crate::attempt::{ATTEMPT_ARG, HELD};
+use crate::bounds::Bounds;
 use crate::bubble;
 use crate::confinement::{Confinement, readable};
 use crate::environment::Environment;
 use crate::error::SandboxError;
+use crate::leaf::kernel_limits;
 use crate::level::{Finding, Findings, Refusal};
 use crate::resident::WARDEN_ARG;
 use crate::running::Exit;
@@ -104,6 +106,7 @@ pub async fn probe(spec: &ProbeSpec) -> Result<Findings, SandboxError> {
         isolated: finding(isolated),
         confined: finding(confined),
         root: rustix::process::geteuid().is_root(),
+        kernel: kernel_limits(),
     };
     let record = Record {
         circumstances,
@@ -130,7 +133,12 @@ fn circumstances(spec: &ProbeSpec) -> String {
     });
     let bwrap = bubble::find(&spec.environment);
     let user = rustix::process::geteuid().as_raw();
-    format!("{} {program:?} {bwrap:?} {user} {:?}", boot.trim(), spec.read)
+    let kernel = kernel_limits();
+    format!(
+        "{} {program:?} {bwrap:?} {user} {kernel:?} {:?}",
+        boot.trim(),
+        spec.read
+    )
 }
 
 async fn level(spec: &ProbeSpec, level: SandboxLevel, dir: &Path) -> Result<u32, Refusal> {
@@ -189,6 +197,7 @@ async fn try_level(spec: &ProbeSpec, level: SandboxLevel, dir: &Path) -> Result<
         exe: spec.exe.clone(),
         workdir: workdir.clone(),
         environment: spec.environment.clone(),
+        bounds: Bounds::default(),
     };
     let (warden, abi) = Warden::spawn_confined(&warden, &walls)
         .await

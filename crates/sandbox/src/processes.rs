@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// One process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Process {
     pub(crate) pid: i32,
     pub(crate) parent: i32,
@@ -17,6 +17,9 @@ pub(crate) struct Process {
     pub(crate) kernel: bool,
     /// When it started, in the kernel's ticks; with the pid it names a process for good.
     pub(crate) started: u64,
+    pub(crate) threads: u64,
+    /// Pages in memory, also those that it shares with others.
+    pub(crate) pages: u64,
 }
 
 /// The flag of kernel threads in the process table.
@@ -37,7 +40,9 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
     let flags: u64 = fields.nth(3)?.parse().ok()?;
-    let started = fields.nth(12)?.parse().ok()?;
+    let threads = fields.nth(10)?.parse().ok()?;
+    let started = fields.nth(1)?.parse().ok()?;
+    let pages = fields.nth(1)?.parse().ok()?;
     Some(Process {
         pid,
         parent,
@@ -45,6 +50,8 @@ fn parse(pid: i32, stat: &str) -> Option<Process> {
         dead: matches!(state, "Z" | "X" | "x"),
         kernel: flags & KERNEL_THREAD != 0,
         started,
+        threads,
+        pages,
     })
 }
 
@@ -57,6 +64,17 @@ pub(crate) fn table() -> Table {
         .filter_map(|entry| read(entry.ok()?.file_name().to_str()?.parse().ok()?))
         .map(|process| (process.pid, process))
         .collect()
+}
+
+/// Bytes of memory that a process holds, without what it has from files.
+pub(crate) fn held(pid: i32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        let kib = value.trim().strip_suffix(" kB")?.parse::<u64>().ok()?;
+        matches!(name, "RssAnon" | "RssShmem").then_some(kib)
+    });
+    lines.sum::<u64>().saturating_mul(1_024)
 }
 
 /// The processes of `seeds` and all below them.
@@ -180,6 +198,8 @@ mod tests {
             dead: false,
             kernel: false,
             started: 98765,
+            threads: 1,
+            pages: 2,
         };
         assert_eq!(parse(42, stat), Some(process));
         assert_eq!(parse(42, "42 (x"), None);
@@ -213,6 +233,7 @@ mod tests {
                     dead: false,
                     kernel: false,
                     started: 1,
+                    ..Process::default()
                 },
             )
         };

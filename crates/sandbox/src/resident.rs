@@ -1,15 +1,22 @@
 //! The warden's side: one thread (and where there are walls one behind them), no runtime, parent or subreaper of all that it starts.
 
+mod oversight;
+
 use crate::attempt;
+use crate::bounds::{Bounds, Exceeded};
 use crate::confinement::Confinement;
 use crate::controlling;
+use crate::entry;
 use crate::error::SandboxError;
 use crate::family::Family;
 use crate::frame::{self, Report, Request};
 use crate::launch;
-use crate::processes::{self, signal, table, with_descendants};
+use crate::privileges;
+use crate::processes::{self, signal, table};
 use crate::spawner::{Job, Spawner};
+use crate::watch::Watch;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use oversight::file_too_large;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -33,11 +40,14 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// After this time the end does not wait for processes that were killed and hang in the kernel.
 const END_WITHIN: Duration = Duration::from_secs(10);
 
+/// Where commands stand when the kernel needs memory: before everything that did not say so.
+const FIRST_TO_GO: &str = "800";
+
 /// Runs the warden: to be called by the program when its first argument is [`WARDEN_ARG`], before any runtime or thread
 /// is started. Standard input is the socket to the daemon. Returns when the socket is closed and no descendant is left.
 #[must_use]
 pub fn warden_main() -> ExitCode {
-    if let Some(code) = attempt::asked().or_else(controlling::asked) {
+    if let Some(code) = attempt::asked().or_else(controlling::asked).or_else(entry::asked) {
         return code;
     }
     match Resident::start() {
@@ -65,6 +75,9 @@ struct Resident {
     ending: Vec<Ending>,
     /// Where there are walls, the thread behind them starts the commands.
     spawner: Option<Spawner>,
+    watch: Watch,
+    /// Commands that were killed for what they used.
+    exceeded: BTreeMap<u64, Exceeded>,
 }
 
 impl Resident {
@@ -85,6 +98,8 @@ impl Resident {
             leaders: BTreeMap::new(),
             ending: Vec::new(),
             spawner: None,
+            watch: Watch::new(Bounds::default(), Vec::new(), None),
+            exceeded: BTreeMap::new(),
         })
     }
 
@@ -95,10 +110,12 @@ impl Resident {
 
     /// Waits for news and acts on it. An error means that the daemon is gone.
     fn turn(&mut self) -> Result<(), SandboxError> {
-        let due = self.ending.iter().map(|ending| ending.due).min();
+        let ending = self.ending.iter().map(|ending| ending.due).min();
+        let due = ending.into_iter().chain(self.watch.due()).min();
         let readable = self.wait_until(due, true);
         self.reap()?;
         self.escalate();
+        self.look_out()?;
         if readable {
             let (request, descriptors) = self.receive()?;
             self.obey(request, descriptors)?;
@@ -136,10 +153,14 @@ impl Resident {
         while let Some((pid, status)) = next_dead() {
             if let Some(id) = self.leaders.remove(&pid) {
                 self.running.remove(&id);
+                let (code, signal) = (status.exit_status(), status.terminating_signal());
+                let exceeded = self.exceeded.remove(&id);
+                let exceeded = exceeded.or_else(|| file_too_large(code, signal, self.watch.bounds()));
                 self.say(&Report::Exited {
                     id,
-                    code: status.exit_status(),
-                    signal: status.terminating_signal(),
+                    code,
+                    signal,
+                    exceeded,
                 })?;
             }
         }
@@ -177,6 +198,16 @@ impl Resident {
 
     fn obey(&mut self, request: Request, descriptors: Vec<OwnedFd>) -> Result<(), SandboxError> {
         match request {
+            Request::Bind {
+                bounds,
+                places,
+                shared,
+            } => {
+                self.watch = Watch::new(bounds, places, shared);
+                // The first to go when the machine itself has no memory left. Where it cannot be said, all are equal.
+                let _ = std::fs::write("/proc/self/oom_score_adj", FIRST_TO_GO);
+                privileges::bind(bounds).map_err(|errno| SandboxError::no_walls(format!("limits: {errno}")))
+            }
             Request::Confine { walls, workdir } => self.confine(walls, workdir),
             Request::Run {
                 id,
@@ -239,6 +270,7 @@ impl Resident {
             Some(process) => {
                 self.running.insert(id, Family::of(process));
                 self.leaders.insert(raw, id);
+                self.watch.wake();
                 Report::Started { id, pid }
             }
             None => {
@@ -310,40 +342,6 @@ impl Resident {
         self.socket
             .write_all(&frame::encode(report)?)
             .map_err(|error| SandboxError::Message(error.to_string()))
-    }
-
-    /// Kills every descendant: first all are stopped, so that none can fork away, then killed until none is left (I5).
-    fn end(&mut self) {
-        let mut stopped = BTreeSet::new();
-        for _ in 0..100 {
-            let living = self.living();
-            if living.is_subset(&stopped) {
-                break;
-            }
-            for pid in living.difference(&stopped) {
-                signal(*pid, Signal::STOP);
-            }
-            stopped.extend(living);
-        }
-        let until = Instant::now() + END_WITHIN;
-        loop {
-            while next_dead().is_some() {}
-            let living = self.living();
-            if living.is_empty() || Instant::now() > until {
-                return;
-            }
-            for pid in living {
-                signal(pid, Signal::KILL);
-            }
-            self.wait_until(Some(Instant::now() + AGAIN), false);
-        }
-    }
-
-    fn living(&self) -> BTreeSet<i32> {
-        let table = table();
-        let mut below = with_descendants(&table, [self.own]);
-        below.retain(|pid| *pid != self.own && table.get(pid).is_some_and(|process| !process.dead));
-        below
     }
 }
 

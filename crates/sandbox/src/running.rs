@@ -1,8 +1,9 @@
 //! One running command, as the daemon sees it.
 
+use crate::bounds::Exceeded;
 use crate::error::SandboxError;
 use crate::frame::{self, Request};
-use crate::warden::Outgoing;
+use crate::talk::Outgoing;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot};
@@ -14,6 +15,8 @@ pub struct Exit {
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
+    /// What there was too much of: this killed it, or what an earlier command had left behind.
+    pub exceeded: Option<Exceeded>,
 }
 
 /// What [`Running::hear`] heard.

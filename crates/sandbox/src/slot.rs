@@ -1,5 +1,6 @@
 //! A session's place for its warden.
 
+use crate::bounds::Bounds;
 use crate::confinement::Confinement;
 use crate::environment::Environment;
 use crate::error::SandboxError;
@@ -20,6 +21,8 @@ pub struct WardenSpec {
     pub workdir: PathBuf,
     /// What its commands see.
     pub environment: Environment,
+    /// How much they may use.
+    pub bounds: Bounds,
 }
 
 /// A session's resident warden: started at the first command, again when it is gone. Clones are the same place.

@@ -62,6 +62,24 @@ const REFUSED: &[libc::c_long] = &[
     libc::SYS_vhangup,
 ];
 
+/// Refused where the session has no namespace of its own for them: memory, queues and semaphores that all processes of the
+/// user have in common, and that stay when everybody is gone.
+const REFUSED_IN_COMMON: &[libc::c_long] = &[
+    libc::SYS_mq_open,
+    libc::SYS_mq_unlink,
+    libc::SYS_msgctl,
+    libc::SYS_msgget,
+    libc::SYS_msgrcv,
+    libc::SYS_msgsnd,
+    libc::SYS_semctl,
+    libc::SYS_semget,
+    libc::SYS_semop,
+    libc::SYS_semtimedop,
+    libc::SYS_shmat,
+    libc::SYS_shmctl,
+    libc::SYS_shmget,
+];
+
 #[cfg(target_arch = "x86_64")]
 const REFUSED_HERE: &[libc::c_long] = &[libc::SYS_ioperm, libc::SYS_iopl, libc::SYS_modify_ldt];
 #[cfg(not(target_arch = "x86_64"))]
@@ -150,9 +168,14 @@ fn programs(level: SandboxLevel, spared: &[i32]) -> Result<Vec<BpfProgram>, secc
 
 fn refusals(level: SandboxLevel, spared: &[i32]) -> Result<Rules, seccompiler::BackendError> {
     use SeccompCmpOp::{Eq, MaskedEq, Ne};
+    let common = match level {
+        SandboxLevel::Isolated => &[][..],
+        SandboxLevel::Confined | SandboxLevel::None => REFUSED_IN_COMMON,
+    };
     let mut rules: Rules = REFUSED
         .iter()
         .chain(REFUSED_HERE)
+        .chain(common)
         .map(|call| (*call, Vec::new()))
         .collect();
     let mut refuse = |call: libc::c_long, position: u8, operator: SeccompCmpOp, value: u64| {

@@ -1,5 +1,6 @@
 //! The daemon's side of a warden.
 
+use crate::bounds::Exceeded;
 use crate::confinement::Confinement;
 use crate::error::SandboxError;
 use crate::frame::{self, Report, Request};
@@ -7,16 +8,14 @@ use crate::keeper;
 use crate::piped::output_pipe;
 use crate::running::{Exit, Running};
 use crate::slot::WardenSpec;
-use rustix::fd::{AsFd as _, OwnedFd};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use crate::talk::{Outgoing, read_reports, write_requests};
+use agentd_protocol::SandboxLevel;
+use rustix::fd::OwnedFd;
 use std::collections::HashMap;
-use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -36,22 +35,6 @@ pub struct CommandSpec {
     pub cwd: PathBuf,
     /// What it sees besides the session's environment.
     pub env: Vec<(String, String)>,
-}
-
-/// A message on its way to the warden, with the descriptors that travel along.
-#[derive(Debug)]
-pub(crate) struct Outgoing {
-    bytes: Vec<u8>,
-    descriptors: Vec<OwnedFd>,
-}
-
-impl Outgoing {
-    pub(crate) const fn plain(bytes: Vec<u8>) -> Self {
-        Self {
-            bytes,
-            descriptors: Vec::new(),
-        }
-    }
 }
 
 /// What the descriptors of a command are.
@@ -79,6 +62,8 @@ pub(crate) struct Commands {
     /// `None` when the warden is gone.
     waiting: Mutex<Option<HashMap<u64, Waiting>>>,
     last_end: Mutex<Instant>,
+    /// What was left behind and exceeded a bound: the next command's result tells it.
+    untold: Mutex<Option<Exceeded>>,
     /// What waits for the walls.
     walls: Mutex<Option<oneshot::Sender<Result<u32, String>>>>,
 }
@@ -144,6 +129,7 @@ impl Warden {
         let commands = Arc::new(Commands {
             waiting: Mutex::new(Some(HashMap::new())),
             last_end: Mutex::new(Instant::now()),
+            untold: Mutex::new(None),
             walls: Mutex::new(Some(standing)),
         });
         let (closing, closed) = watch::channel(false);
@@ -151,6 +137,9 @@ impl Warden {
         let gone = keeper::start(spec, walls, theirs.into(), closed.clone()).await?;
         tokio::spawn(write_requests(Arc::clone(&stream), queue, closed));
         tokio::spawn(read_reports(stream, Arc::clone(&commands)));
+        // The queue is empty, so there is room.
+        let bind = outgoing.try_send(Outgoing::plain(frame::encode(&bind(spec, walls))?));
+        bind.map_err(|_| SandboxError::WardenGone)?;
         Ok(Self {
             commands,
             outgoing,
@@ -271,12 +260,22 @@ impl Commands {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn untold(&self) -> MutexGuard<'_, Option<Exceeded>> {
+        self.untold.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn expect(&self, id: u64, waiting: Waiting) -> Result<(), SandboxError> {
         self.lock()
             .as_mut()
             .ok_or(SandboxError::WardenGone)?
             .insert(id, waiting);
         Ok(())
+    }
+
+    /// The warden is gone: nobody waits for it any more.
+    pub(crate) fn gone(&self) {
+        *self.lock() = None;
+        drop(self.walls.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     fn stand(&self, walls: Result<u32, String>) {
@@ -286,7 +285,7 @@ impl Commands {
         }
     }
 
-    fn learn(&self, report: Report) {
+    pub(crate) fn learn(&self, report: Report) {
         let mut guard = self.lock();
         let Some(waiting) = guard.as_mut() else { return };
         match report {
@@ -302,13 +301,41 @@ impl Commands {
                     let _ = started.send(Err((errno, message)));
                 }
             }
-            Report::Exited { id, code, signal } => {
+            Report::Exceeded { exceeded } => *self.untold() = Some(exceeded),
+            Report::Exited {
+                id,
+                code,
+                signal,
+                exceeded,
+            } => {
                 if let Some(waiting) = waiting.remove(&id) {
-                    let _ = waiting.exited.send(Exit { code, signal });
+                    let earlier = || {
+                        self.untold().take().map(|found| Exceeded {
+                            earlier: true,
+                            ..found
+                        })
+                    };
+                    let exceeded = exceeded.or_else(earlier);
+                    let _ = waiting.exited.send(Exit {
+                        code,
+                        signal,
+                        exceeded,
+                    });
                 }
                 *self.last_end.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
             }
         }
+    }
+}
+
+/// The first word to a warden.
+fn bind(spec: &WardenSpec, walls: Option<&Confinement>) -> Request {
+    let temp = walls.map(|walls| walls.temp_inside().to_owned());
+    let own = walls.filter(|walls| walls.level == SandboxLevel::Isolated);
+    Request::Bind {
+        bounds: spec.bounds,
+        places: std::iter::once(spec.workdir.clone()).chain(temp).collect(),
+        shared: own.map(|_| PathBuf::from("/dev/shm")),
     }
 }
 
@@ -317,86 +344,4 @@ fn with_pwd(mut env: Vec<(String, String)>, cwd: &std::path::Path) -> Vec<(Strin
         env.push(("PWD".to_owned(), cwd.to_owned()));
     }
     env
-}
-
-/// Hands requests over in order. Ends when the warden is to close, which the warden sees as the end of its socket.
-async fn write_requests(
-    stream: Arc<UnixStream>,
-    mut queue: mpsc::Receiver<Outgoing>,
-    mut closed: watch::Receiver<bool>,
-) {
-    let send_all = async {
-        while let Some(message) = queue.recv().await {
-            if send(&stream, &message).await.is_err() {
-                break;
-            }
-        }
-    };
-    let told = async { drop(closed.wait_for(|closed| *closed).await) };
-    tokio::select! {
-        () = told => {}
-        () = send_all => {}
-    }
-    let _ = rustix::net::shutdown(stream.as_fd(), rustix::net::Shutdown::Write);
-}
-
-async fn send(stream: &UnixStream, message: &Outgoing) -> io::Result<()> {
-    let mut sent = 0;
-    while let Some(rest) = message.bytes.get(sent..).filter(|rest| !rest.is_empty()) {
-        sent += stream
-            .async_io(Interest::WRITABLE, || {
-                let fds: Vec<_> = message.descriptors.iter().map(|fd| fd.as_fd()).collect();
-                let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-                let mut control = SendAncillaryBuffer::new(&mut space);
-                // The descriptors go with the first bytes, which are the length.
-                if sent == 0 && !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(&fds)) {
-                    return Err(io::Error::other("no room for the descriptors"));
-                }
-                Ok(sendmsg(
-                    stream,
-                    &[IoSlice::new(rest)],
-                    &mut control,
-                    SendFlags::NOSIGNAL,
-                )?)
-            })
-            .await?;
-    }
-    Ok(())
-}
-
-/// Reads reports until the warden is gone; then nobody waits for it any more.
-async fn read_reports(stream: Arc<UnixStream>, commands: Arc<Commands>) {
-    while let Ok(report) = read_report(&stream).await {
-        commands.learn(report);
-    }
-    *commands.lock() = None;
-    drop(
-        commands
-            .walls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take(),
-    );
-}
-
-async fn read_report(stream: &UnixStream) -> Result<Report, SandboxError> {
-    let mut header = [0; 4];
-    fill(stream, &mut header).await?;
-    let mut body = vec![0; frame::body_length(header)?];
-    fill(stream, &mut body).await?;
-    frame::decode(&body)
-}
-
-async fn fill(stream: &UnixStream, mut buffer: &mut [u8]) -> Result<(), SandboxError> {
-    let lost = |error: io::Error| SandboxError::Message(error.to_string());
-    while !buffer.is_empty() {
-        stream.readable().await.map_err(lost)?;
-        match stream.try_read(buffer) {
-            Ok(0) => return Err(SandboxError::WardenGone),
-            Ok(count) => buffer = buffer.get_mut(count..).unwrap_or_default(),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(lost(error)),
-        }
-    }
-    Ok(())
 }

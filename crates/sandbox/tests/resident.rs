@@ -76,6 +76,7 @@ mod cases {
                 [("PATH".into(), path), ("SECRET_KEY".into(), "canary".into())],
                 &[],
             ),
+            bounds: agentd_sandbox::Bounds::default(),
         }
     }
 
@@ -144,7 +145,8 @@ mod cases {
                 "out\nerr\n/tmp\n",
                 Exit {
                     code: Some(3),
-                    signal: None
+                    signal: None,
+                    exceeded: None,
                 }
             )
         );
@@ -153,7 +155,8 @@ mod cases {
             done.exit,
             Exit {
                 code: None,
-                signal: Some(9)
+                signal: Some(9),
+                exceeded: None,
             }
         );
     }
@@ -464,7 +467,8 @@ mod cases {
             running.exit().await.unwrap(),
             Exit {
                 code: None,
-                signal: Some(9)
+                signal: Some(9),
+                exceeded: None,
             }
         );
         assert!(!slot.release_idle(Duration::from_secs(3600)));
@@ -506,7 +510,8 @@ mod cases {
             exit,
             Exit {
                 code: Some(3),
-                signal: None
+                signal: None,
+                exceeded: None,
             }
         );
         // The end may be heard before the last words; what was heard is right.

@@ -197,6 +197,7 @@ mod cases {
             exe: "/proc/self/exe".into(),
             workdir: dir.join("w"),
             environment: environment.clone(),
+            bounds: agentd_sandbox::Bounds::default(),
         };
         if level == Open {
             return Warden::spawn(&spec).await.unwrap();
@@ -652,6 +653,7 @@ END
             exe: "/proc/self/exe".into(),
             workdir: workdir.to_owned(),
             environment: environment.clone(),
+            bounds: agentd_sandbox::Bounds::default(),
         };
         let walls = Confinement {
             level,

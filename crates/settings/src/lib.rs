@@ -19,6 +19,7 @@ mod origin;
 mod preset;
 mod ranges;
 mod rules;
+mod sandbox;
 mod session;
 mod settings;
 mod suggest;
@@ -29,7 +30,7 @@ mod web;
 pub use agentd_protocol::ToolProtocol;
 pub use daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 pub use error::{Problem, SettingsError};
-pub use hooks::{HookConfig, HookFallback, HooksConfig};
+pub use hooks::{HOOK_ROUNDS, HookConfig, HookFallback, HooksConfig};
 pub use load::{Loaded, Sources, load};
 pub use models::{
     CapabilitiesConfig, CompatConfig, Credential, CredentialSource, Dialect, ModelChoice, ModelConfig,
@@ -38,10 +39,8 @@ pub use models::{
 pub use origin::Origin;
 pub use preset::LimitOverrides;
 pub use rules::{RuleConfig, RuleExamples};
-pub use session::{
-    BudgetConfig, ContextConfig, LoopConfig, Network, PermissionConfig, SandboxChoice, SandboxConfig,
-    SessionBudget, ToolsConfig,
-};
+pub use sandbox::{Network, SandboxChoice, SandboxConfig};
+pub use session::{BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, SessionBudget, ToolsConfig};
 pub use settings::{SHIPPED, Settings};
 pub use view::mask_url;
 pub use web::{Opened, OpenedPlace, WebConfig};

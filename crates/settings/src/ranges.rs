@@ -13,6 +13,7 @@ pub(crate) fn ranges(settings: &Settings) -> Vec<Row> {
         scheduler(settings),
         tools(settings),
         limits(settings),
+        sandbox(settings),
     ]
     .concat()
 }
@@ -54,6 +55,22 @@ fn deadlines(s: &Settings) -> Vec<Row> {
             r.idle_ms.max(r.first_byte_ms),
             DAY_MS,
         ),
+    ]
+}
+
+fn sandbox(s: &Settings) -> Vec<Row> {
+    let b = &s.sandbox;
+    let least = if b.max_memory_bytes == 0 { 0 } else { 64 << 20 };
+    vec![
+        ("sandbox.max_processes", b.max_processes, 16, 1_000_000),
+        (
+            "sandbox.max_memory_bytes",
+            b.max_memory_bytes,
+            least,
+            65_536 * GIB,
+        ),
+        ("sandbox.max_file_bytes", b.max_file_bytes, 1 << 20, 65_536 * GIB),
+        ("sandbox.max_new_files", b.max_new_files, 1_000, 1_000_000_000),
     ]
 }
 
@@ -105,6 +122,7 @@ fn tools(s: &Settings) -> Vec<Row> {
         ("tools.spill_bytes", t.spill_bytes, 131_072, 16 * GIB),
         ("tools.web.max_bytes", t.web.max_bytes, 1_024, 67_108_864),
         ("hooks.max_concurrent", s.hooks.max_concurrent.into(), 1, 64),
+        ("hooks.stop_rounds", s.hooks.stop_rounds.into(), 0, 10),
         ("tools.web.timeout_ms", t.web.timeout_ms, 100, 600_000),
     ]
 }

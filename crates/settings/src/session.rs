@@ -1,8 +1,8 @@
-//! `[loop]`, `[tools]`, `[context]`, `[permission]`, `[sandbox]`, `[budget]`: what a session starts with.
+//! `[loop]`, `[tools]`, `[context]`, `[permission]`, `[budget]`: what a session starts with.
 
 use crate::rules::RuleConfig;
 use crate::web::WebConfig;
-use agentd_protocol::{Budget, OnDeny, OnLimit, PermissionMode, Preset, SandboxLevel};
+use agentd_protocol::{Budget, OnDeny, OnLimit, PermissionMode, Preset};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -151,58 +151,6 @@ impl Default for PermissionConfig {
             on_deny: OnDeny::Continue,
             ask_timeout: None,
             unattended_timeout: Some(Duration::ZERO),
-        }
-    }
-}
-
-/// How strongly commands are confined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SandboxChoice {
-    /// The best that works here.
-    Auto,
-    /// Namespaces, Landlock and seccomp.
-    Isolated,
-    /// Landlock and seccomp.
-    Confined,
-    /// No kernel sandbox.
-    None,
-}
-
-/// What network a command sees.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Network {
-    /// None.
-    None,
-    /// Only these hosts.
-    Hosts(Vec<String>),
-}
-
-/// `[sandbox]`: how commands are confined.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SandboxConfig {
-    /// The level to use.
-    pub level: SandboxChoice,
-    /// Refuse sessions below this level.
-    pub require: SandboxLevel,
-    /// What network a command sees.
-    pub network: Network,
-    /// What commands may read besides programs, toolchains and their working directory.
-    pub read: Vec<String>,
-    /// Environment variables that commands get besides the usual ones.
-    pub env: Vec<String>,
-}
-
-impl Default for SandboxConfig {
-    fn default() -> Self {
-        Self {
-            level: SandboxChoice::Auto,
-            require: SandboxLevel::Confined,
-            network: Network::None,
-            read: Vec::new(),
-            env: Vec::new(),
         }
     }
 }

@@ -5,7 +5,8 @@ use crate::hooks::HooksConfig;
 use crate::models::{
     Credential, Dialect, ModelChoice, ModelConfig, ProviderConfig, RetryConfig, SchedulerConfig,
 };
-use crate::session::{BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, SandboxConfig, ToolsConfig};
+use crate::sandbox::SandboxConfig;
+use crate::session::{BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, ToolsConfig};
 use agentd_protocol::Price;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

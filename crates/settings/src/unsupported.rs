@@ -2,7 +2,8 @@
 
 use crate::error::Problem;
 use crate::load::Loaded;
-use crate::session::{ContextConfig, Network};
+use crate::sandbox::Network;
+use crate::session::ContextConfig;
 use crate::settings::Settings;
 
 /// Every value that asks for something that is not there yet.

@@ -3,8 +3,8 @@
 use crate::conceal;
 use crate::permits::Permits;
 use crate::wardens::Wardens;
-use agentd_actor_kit::{Done, ToolMsg, ToolPermit};
-use agentd_sandbox::{Environment, Sandboxing};
+use agentd_actor_kit::{CallDetail, Done, ToolMsg, ToolPermit};
+use agentd_sandbox::{Bounds, Environment, Sandboxing};
 use agentd_tools::{Beneath, Prepared, ToolLimits};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::path::PathBuf;
@@ -28,6 +28,8 @@ pub struct ExecutorArgs {
     pub environment: Environment,
     /// What is around commands.
     pub sandboxing: Sandboxing,
+    /// How much the commands of one session may use.
+    pub bounds: Bounds,
     /// Where output that is too long for a result is put meanwhile.
     pub spill_dir: PathBuf,
     /// Limits, and how many calls run at the same time.
@@ -45,6 +47,7 @@ pub struct ExecutorState {
     wardens: Wardens,
     limits: Arc<ToolLimits>,
     spill_dir: PathBuf,
+    environment: Arc<Environment>,
     details: Arc<Semaphore>,
     sweeping: bool,
 }
@@ -81,7 +84,8 @@ impl Actor for ToolExecutor {
     ) -> Result<ExecutorState, ActorProcessingErr> {
         Ok(ExecutorState {
             permits: Permits::new(args.tools.max_running),
-            wardens: Wardens::new(args.exe, args.environment, args.sandboxing),
+            environment: Arc::new(args.environment.clone()),
+            wardens: Wardens::new(args.exe, args.environment, args.sandboxing, args.bounds),
             limits: Arc::new(args.tools),
             spill_dir: args.spill_dir,
             details: Arc::new(Semaphore::new(DETAILS)),
@@ -140,7 +144,8 @@ impl ExecutorState {
     fn admit(&mut self, myself: &ActorRef<ToolMsg>) {
         while let Some((session, waiter)) = self.permits.admit() {
             let warden = self.wardens.lend(session, &waiter.workdir);
-            let (limits, spill_dir) = (Arc::clone(&self.limits), self.spill_dir.clone());
+            let (limits, environment) = (Arc::clone(&self.limits), Arc::clone(&self.environment));
+            let spill_dir = self.spill_dir.clone();
             // A permit that nobody takes any more comes back by its drop.
             waiter.done.answer(ToolPermit::new(
                 myself.clone(),
@@ -149,6 +154,7 @@ impl ExecutorState {
                 warden,
                 limits,
                 spill_dir,
+                environment,
             ));
         }
     }
@@ -161,18 +167,27 @@ impl ExecutorState {
         }
     }
 
-    fn detail(&self, prepared: Prepared, workdir: PathBuf, done: Done<String>) {
-        let details = Arc::clone(&self.details);
+    fn detail(&self, prepared: Prepared, workdir: PathBuf, done: Done<CallDetail>) {
+        let (details, environment) = (Arc::clone(&self.details), Arc::clone(&self.environment));
         tokio::spawn(async move {
             let Ok(_turn) = details.acquire_owned().await else {
                 return;
             };
             let made = tokio::task::spawn_blocking(move || {
-                Beneath::open(&workdir).map(|beneath| prepared.within(beneath.path()).detail(&beneath))
+                let beneath = Beneath::open(&workdir).map_err(|error| error.to_string())?;
+                let prepared = prepared.within(beneath.path());
+                let binding = prepared.binding(&beneath, &environment);
+                Ok::<_, String>((prepared.detail(&beneath), binding))
             });
             match made.await {
-                Ok(Ok(detail)) => done.answer(conceal::text(detail)),
-                Ok(Err(error)) => done.answer(format!("As things are this call fails: {error}")),
+                Ok(Ok((detail, binding))) => done.answer(CallDetail {
+                    text: conceal::text(detail),
+                    binding,
+                }),
+                Ok(Err(error)) => done.answer(CallDetail {
+                    text: format!("As things are this call fails: {error}"),
+                    binding: Err(error),
+                }),
                 // The dropped place tells the asker that there is no detail.
                 Err(error) => tracing::error!(%error, "the detail of a call could not be made"),
             }

@@ -1,7 +1,7 @@
 //! Each session's place for its process warden.
 
 use agentd_protocol::SessionId;
-use agentd_sandbox::{Environment, Sandboxing, WardenSlot, WardenSpec};
+use agentd_sandbox::{Bounds, Environment, Sandboxing, WardenSlot, WardenSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,6 +17,7 @@ pub(crate) struct Wardens {
     exe: PathBuf,
     environment: Environment,
     sandboxing: Sandboxing,
+    bounds: Bounds,
     places: BTreeMap<SessionId, Place>,
 }
 
@@ -29,11 +30,17 @@ struct Place {
 }
 
 impl Wardens {
-    pub(crate) const fn new(exe: PathBuf, environment: Environment, sandboxing: Sandboxing) -> Self {
+    pub(crate) const fn new(
+        exe: PathBuf,
+        environment: Environment,
+        sandboxing: Sandboxing,
+        bounds: Bounds,
+    ) -> Self {
         Self {
             exe,
             environment,
             sandboxing,
+            bounds,
             places: BTreeMap::new(),
         }
     }
@@ -53,6 +60,7 @@ impl Wardens {
                 exe: self.exe.clone(),
                 workdir: workdir.to_owned(),
                 environment,
+                bounds: self.bounds,
             };
             Place {
                 slot: self.sandboxing.slot(spec, &session.to_string()),

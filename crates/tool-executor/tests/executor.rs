@@ -118,7 +118,7 @@ mod cases {
             message: StoreMsg,
             (): &mut (),
         ) -> Result<(), ActorProcessingErr> {
-            if let StoreMsg::PutBlob { bytes, done } = message {
+            if let StoreMsg::PutBlob { bytes, done, .. } = message {
                 done.answer(Ok(format!("{}:{}", bytes.len(), Blob::new(bytes).name())));
             }
             Ok(())
@@ -146,6 +146,7 @@ mod cases {
             exe: PathBuf::from("/proc/self/exe"),
             environment: Environment::allowed([], &[]),
             sandboxing: agentd_sandbox::Sandboxing::None,
+            bounds: agentd_sandbox::Bounds::default(),
             spill_dir: dir.path().join("spill"),
             tools: ToolLimits::default(),
         };
@@ -180,6 +181,7 @@ mod cases {
                 jobs: self.jobs.clone(),
                 executor: self.pointer.handle(),
                 store: self.store.clone(),
+                mandate: agentd_tool_executor::Mandate::default(),
             };
             ToolCall::start(start, self.parent.get_cell()).await.unwrap()
         }

@@ -117,6 +117,7 @@ fn finished(collected: Collected, time: Duration, ctx: &ToolContext) -> Finished
         "exit_code": collected.exit.code,
         "signal": collected.exit.signal,
         "timed_out": collected.timed_out,
+        "exceeded": collected.exit.exceeded.filter(|found| !found.earlier),
         "bytes": output.bytes(),
         "lines": output.lines(),
         "spill_error": collected.spill_error,
@@ -146,6 +147,25 @@ fn ending(exit: Exit, timed_out: bool, time: Duration) -> (ToolStatus, Option<Co
         );
         return (ToolStatus::Timeout, Some(Code::Timeout), text);
     }
+    let left = match exit.exceeded {
+        Some(exceeded) if exceeded.earlier => {
+            format!(
+                "[before this, what an earlier command had left running was killed: it used {exceeded}]\n"
+            )
+        }
+        Some(exceeded) => {
+            let text = format!(
+                "[killed, with all that ran in this session: it used {exceeded}, and no more is allowed. Do less at once.]\n"
+            );
+            return (ToolStatus::Error, Some(Code::Exec), text);
+        }
+        None => String::new(),
+    };
+    let (status, code, ending) = ended(exit);
+    (status, code, left + &ending)
+}
+
+fn ended(exit: Exit) -> (ToolStatus, Option<Code>, String) {
     match (exit.code, exit.signal) {
         (Some(0), _) => (ToolStatus::Ok, None, String::new()),
         (Some(code), _) => (

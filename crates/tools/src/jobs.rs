@@ -1,6 +1,6 @@
 //! The background jobs of a session: what runs, what it said since it was last asked, how it ended.
 
-use agentd_sandbox::{CollectSpec, Collected, Exit, Fresh, Running, SpillFile};
+use agentd_sandbox::{CollectSpec, Collected, Exceeded, Exit, Fresh, Running, SpillFile};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -306,11 +306,15 @@ async fn run(
 }
 
 fn ending(collected: &Collected, asked: bool) -> JobEnding {
-    let Exit { code, signal } = collected.exit;
+    let Exit {
+        code,
+        signal,
+        exceeded,
+    } = collected.exit;
     let stopped = match (collected.timed_out, asked && code.is_none()) {
         (true, _) => Some("its time was over"),
         (false, true) => Some("BashKill"),
-        (false, false) => None,
+        (false, false) => exceeded.filter(|found| !found.earlier).map(Exceeded::short),
     };
     JobEnding::Exited {
         exit_code: code,

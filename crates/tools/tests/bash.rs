@@ -91,6 +91,7 @@ mod cases {
             spill_dir: dir.path().join("spill"),
             jobs: Jobs::unheard(),
             blobs: BlobSource::empty(),
+            addresses: agentd_tools::AddressGate::nobody(),
             remote: None,
             progress: ProgressSink::nobody(),
             on_start: OnStart::default(),

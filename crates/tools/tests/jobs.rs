@@ -89,6 +89,7 @@ mod cases {
             limits: Arc::new(limits),
             spill_dir: dir.path().join("spill"),
             blobs: BlobSource::empty(),
+            addresses: agentd_tools::AddressGate::nobody(),
             remote: None,
             progress: ProgressSink::nobody(),
             on_start: OnStart::default(),

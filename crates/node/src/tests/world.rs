@@ -4,7 +4,7 @@ use super::script::{MODEL, READ, models};
 use crate::children::{Child, ChildArgs, Handles};
 use crate::root::{Health, Tree};
 use agentd_actor_kit::{
-    CallError, Clock, Done, FeedFrame, FeedMsg, GateMsg, Handle, ModelMsg, Routed, SupervisorMsg, ToolMsg,
+    CallError, Clock, Done, FeedFrame, FeedMsg, GateMsg, Handle, ModelMsg, Routed, Stages, SupervisorMsg, ToolMsg,
     Viewer,
 };
 use agentd_protocol::{
@@ -66,11 +66,13 @@ impl World {
                 exe: "/proc/self/exe".into(),
                 environment: Environment::allowed(Vec::new(), &settings.sandbox.env),
                 sandboxing: agentd_sandbox::Sandboxing::None,
+            bounds: agentd_sandbox::Bounds::default(),
                 spill_dir: dir.path().join("spill"),
                 tools: settings.tools.clone(),
             },
             settings: Arc::new(settings),
             clock,
+            stages: Stages::default(),
         };
         let tree = Tree::start(child_args).await.unwrap();
         Self {

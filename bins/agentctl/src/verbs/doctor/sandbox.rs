@@ -85,19 +85,49 @@ fn limits(level: SandboxLevel, found: &Findings) -> Vec<Check> {
             "boot Linux 6.12 or later, or install bubblewrap",
         ));
     }
-    if found.root {
-        checks.push(Check::warn(
-            "processes",
-            "agentd runs as root: its commands have no privileges, but no limit of processes holds them back",
-            "run agentd as a user of its own, or in a container with a limit (--pids-limit)",
-        ));
-    }
+    checks.extend(bounds(found));
     checks
+}
+
+/// Who holds the commands of a session to what they may use.
+fn bounds(found: &Findings) -> Vec<Check> {
+    let fix = "run agentd where it may make cgroups: as a systemd service with Delegate=yes, or as root";
+    let processes = match (found.kernel.processes, found.root) {
+        (true, _) => Check::ok("processes", "the kernel counts the processes of each session (cgroup pids)"),
+        (false, true) => Check::warn(
+            "processes",
+            "agentd runs as root, and no cgroup counts processes here: agentd looks a few times a second and kills \
+             sessions that have too many",
+            fix,
+        ),
+        (false, false) => Check::warn(
+            "processes",
+            "no cgroup counts the processes of each session here: the kernel counts those of the user, and agentd \
+             looks a few times a second and kills sessions that have too many",
+            fix,
+        ),
+    };
+    let memory = if found.kernel.memory {
+        Check::ok("memory", "the kernel limits the memory of each session (cgroup memory)")
+    } else {
+        Check::warn(
+            "memory",
+            "no cgroup of version 2 limits memory here: the kernel limits each process, and agentd looks a few times a \
+             second and kills sessions that use too much. Memory that is not mapped (memfd) is not seen",
+            fix,
+        )
+    };
+    let files = Check::ok(
+        "files",
+        "the kernel limits the size of a file; agentd counts new files and kills sessions that make too many",
+    );
+    vec![processes, memory, files]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_sandbox::KernelLimits;
 
     fn found(isolated: bool, confined: bool, root: bool) -> Findings {
         let finding = |works, name: &str| {
@@ -114,21 +144,21 @@ mod tests {
             confined: finding(confined, "Landlock"),
             landlock_abi: 7,
             root,
+            kernel: KernelLimits {
+                processes: !root,
+                memory: !root,
+            },
         }
     }
 
     #[test]
     fn the_level_is_told_with_what_is_missing_and_its_fix() {
         let settings = SandboxConfig::default();
-        assert_eq!(
-            checks(None, Some(&settings), Some(&found(true, true, false))),
-            [Check::ok(
-                "sandbox",
-                "commands run isolated: namespaces, Landlock 7, seccomp; no network"
-            )]
-        );
+        let best = checks(None, Some(&settings), Some(&found(true, true, false)));
+        let used = "commands run isolated: namespaces, Landlock 7, seccomp; no network";
+        assert_eq!(best[0], Check::ok("sandbox", used));
+        assert!(best.iter().all(|check| check.fix.is_none()), "{best:?}");
         let lower = checks(None, Some(&settings), Some(&found(false, true, true)));
-        assert_eq!(lower.len(), 2);
         assert!(
             lower[0]
                 .message
@@ -136,7 +166,8 @@ mod tests {
             "{lower:?}"
         );
         assert_eq!(lower[0].fix.as_deref(), Some("install bubblewrap"));
-        assert_eq!(lower[1].check, "processes");
+        let warned = |name: &str| lower.iter().any(|check| check.check == name && check.fix.is_some());
+        assert!(warned("processes") && warned("memory") && !warned("files"), "{lower:?}");
         assert_eq!(
             checks(None, Some(&settings), Some(&found(false, false, true))),
             [Check::fail(

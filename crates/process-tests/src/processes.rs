@@ -1,0 +1,22 @@
+//! What is to be known of processes that are not our children.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+/// How long the end of a process is waited for.
+const WITHIN: Timespec = Timespec {
+    tv_sec: 60,
+    tv_nsec: 0,
+};
+
+/// Waits for the end of a process; whether it is gone.
+#[must_use]
+pub fn is_gone(pid: i32) -> bool {
+    let Some(pid) = Pid::from_raw(pid) else {
+        return true;
+    };
+    let Ok(fd) = pidfd_open(pid, PidfdFlags::empty()) else {
+        return true;
+    };
+    matches!(poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&WITHIN)), Ok(1))
+}

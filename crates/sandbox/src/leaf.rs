@@ -1,0 +1,147 @@
+//! The kernel's own group of processes (cgroup) around a session's commands, where this machine lets us make one: it counts
+//! and limits without anybody looking. Version 2 limits processes and memory, version 1 here only processes.
+
+mod places;
+
+use crate::bounds::Bounds;
+use crate::processes::signal;
+use places::{Place, find};
+use rustix::event::{Timespec, poll};
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Of a warden and of bubblewrap: they are in the group, and are not the session's.
+const SPARE: u64 = 16;
+/// The watch sees a session that has passed the bound and tells which; the kernel stops it this much later.
+const SLACK: u64 = 16;
+/// How often a group that is being left is tried to be removed, and how long after the last time.
+const TRIES: u32 = 100;
+const AGAIN: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 20_000_000,
+};
+
+/// What the kernel limits on this machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct KernelLimits {
+    /// How many processes a session has.
+    pub processes: bool,
+    /// How much memory it has.
+    pub memory: bool,
+}
+
+/// Found out once: a program's place among the groups does not change by itself.
+static PLACE: LazyLock<Option<Place>> = LazyLock::new(find);
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// What the kernel would limit for the sessions of this process.
+#[must_use]
+pub fn kernel_limits() -> KernelLimits {
+    PLACE
+        .as_ref()
+        .map_or_else(KernelLimits::default, |place| KernelLimits {
+            processes: true,
+            memory: place.memory,
+        })
+}
+
+/// A group of its own for one warden and all below it.
+#[derive(Debug)]
+pub(crate) struct Leaf {
+    dir: PathBuf,
+}
+
+impl Leaf {
+    /// Makes one; nothing where that cannot be done, and the watch is all there is.
+    pub(crate) fn make(bounds: Bounds) -> Option<Self> {
+        let place = PLACE.as_ref()?;
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self::within(place, &place.name(number), bounds)
+    }
+
+    fn within(place: &Place, name: &str, bounds: Bounds) -> Option<Self> {
+        let dir = place.dir.join(name);
+        fs::create_dir(&dir).ok()?;
+        let leaf = Self { dir };
+        match leaf.limit(place, bounds) {
+            Ok(()) => Some(leaf),
+            Err(_) => {
+                leaf.end();
+                None
+            }
+        }
+    }
+
+    fn limit(&self, place: &Place, bounds: Bounds) -> io::Result<()> {
+        let processes = bounds.processes.saturating_add(SPARE);
+        fs::write(self.dir.join("pids.max"), processes.to_string())?;
+        if place.memory {
+            let memory = bounds.memory.saturating_add(bounds.memory / SLACK);
+            fs::write(self.dir.join("memory.max"), memory.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// Who writes its number into this file is in the group, and so is all that it starts.
+    pub(crate) fn door(&self) -> PathBuf {
+        self.dir.join("cgroup.procs")
+    }
+
+    /// Kills who is left in the group and removes it. Blocks for a moment.
+    pub(crate) fn end(&self) {
+        for _ in 0..TRIES {
+            if fs::write(self.dir.join("cgroup.kill"), "1").is_err() {
+                self.kill();
+            }
+            match fs::remove_dir(&self.dir) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {}
+                _ => return,
+            }
+            // Without descriptors this only waits.
+            let _ = poll(&mut [], Some(&AGAIN));
+        }
+    }
+
+    fn kill(&self) {
+        let members = fs::read_to_string(self.door()).unwrap_or_default();
+        for pid in members.lines().filter_map(|line| line.parse().ok()) {
+            signal(pid, Signal::KILL);
+        }
+    }
+}
+
+/// Enters the group behind a door, with the calling process.
+pub(crate) fn enter(door: &Path) -> io::Result<()> {
+    fs::write(door, "0")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_has_the_limits_with_room_for_the_warden() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place {
+            dir: dir.path().to_owned(),
+            memory: true,
+        };
+        let bounds = Bounds {
+            processes: 10,
+            memory: 1_600,
+            ..Bounds::default()
+        };
+        let leaf = Leaf::within(&place, "a", bounds).unwrap();
+        let said = |name: &str| fs::read_to_string(leaf.dir.join(name)).unwrap();
+        assert_eq!(
+            (said("pids.max").as_str(), said("memory.max").as_str()),
+            ("26", "1700")
+        );
+        assert!(Leaf::within(&place, "a", bounds).is_none(), "it is there already");
+    }
+}

@@ -1,0 +1,171 @@
+//! Where among the kernel's groups of processes ours can be made.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Groups of ours are called so, then the number of the daemon, then theirs.
+const PREFIX: &str = "agentd-";
+/// Where the daemon itself goes when a group that limits must hold no process of its own.
+const OWN: &str = "agentd";
+
+/// A directory in which groups can be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) dir: PathBuf,
+    /// Memory can be limited there, too.
+    pub(super) memory: bool,
+}
+
+impl Place {
+    /// What the group with this number is called.
+    pub(super) fn name(&self, number: u64) -> String {
+        format!("{PREFIX}{}-{number}", std::process::id())
+    }
+}
+
+/// The best there is: a group of version 2, else one of version 1 that counts processes.
+pub(super) fn find() -> Option<Place> {
+    let (own, mounts) = (read("/proc/self/cgroup")?, read("/proc/self/mountinfo")?);
+    let place = second(&own, &mounts).or_else(|| first(&own, &mounts))?;
+    sweep(&place.dir);
+    Some(place)
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok()
+}
+
+fn second(own: &str, mounts: &str) -> Option<Place> {
+    let dir = dir_of(own, mounts, None)?;
+    let has = |file: &str, name: &str| {
+        let words = fs::read_to_string(dir.join(file)).unwrap_or_default();
+        words.split_whitespace().any(|word| word == name)
+    };
+    if !has("cgroup.controllers", "pids") {
+        return None;
+    }
+    let wanted: Vec<&str> = ["pids", "memory"]
+        .into_iter()
+        .filter(|name| has("cgroup.controllers", name))
+        .collect();
+    if !wanted.iter().all(|name| has("cgroup.subtree_control", name)) {
+        let words: Vec<String> = wanted.iter().map(|name| format!("+{name}")).collect();
+        enable(&dir, &words.join(" ")).ok()?;
+    }
+    try_in(&dir).then(|| Place {
+        memory: wanted.contains(&"memory"),
+        dir,
+    })
+}
+
+/// A group whose children are limited holds no process itself: when we are alone in ours, we move into a child.
+fn enable(dir: &Path, words: &str) -> io::Result<()> {
+    let control = dir.join("cgroup.subtree_control");
+    let Err(error) = fs::write(&control, words) else {
+        return Ok(());
+    };
+    let members = fs::read_to_string(dir.join("cgroup.procs"))?;
+    if members.trim() != std::process::id().to_string() {
+        return Err(error);
+    }
+    let own = dir.join(OWN);
+    match fs::create_dir(&own) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    fs::write(own.join("cgroup.procs"), "0")?;
+    fs::write(&control, words)
+}
+
+fn first(own: &str, mounts: &str) -> Option<Place> {
+    let dir = dir_of(own, mounts, Some("pids"))?;
+    try_in(&dir).then_some(Place { dir, memory: false })
+}
+
+/// Whether a group that limits processes can be made there.
+fn try_in(dir: &Path) -> bool {
+    let tried = dir.join(format!("{PREFIX}{}-0", std::process::id()));
+    let made = fs::create_dir(&tried).is_ok();
+    let good = made && fs::write(tried.join("pids.max"), "1000").is_ok();
+    if made {
+        // It is empty. One that stays is removed at the next start.
+        let _ = fs::remove_dir(&tried);
+    }
+    good
+}
+
+/// Removes what daemons left that are gone. A group with a process in it cannot be removed.
+fn sweep(dir: &Path) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let daemon = name
+            .to_str()
+            .and_then(|name| name.strip_prefix(PREFIX)?.split('-').next());
+        if daemon.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// The directory of our own group: of version 1 with this controller, or of version 2.
+fn dir_of(own: &str, mounts: &str, controller: Option<&str>) -> Option<PathBuf> {
+    let path = own.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (number, names, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let ours = match controller {
+            Some(name) => names.split(',').any(|found| found == name),
+            None => number == "0" && names.is_empty(),
+        };
+        ours.then_some(path)
+    })?;
+    mounts.lines().find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut right = right.split(' ');
+        let (kind, options) = (right.next()?, right.nth(1)?);
+        let ours = match controller {
+            Some(name) => kind == "cgroup" && options.split(',').any(|found| found == name),
+            None => kind == "cgroup2",
+        };
+        let mut left = left.split(' ').skip(3);
+        let (root, point) = (left.next()?, left.next()?);
+        let below = Path::new(path).strip_prefix(root).ok()?;
+        ours.then(|| Path::new(point).join(below))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_group_is_found_in_both_versions_and_below_a_mounted_part() {
+        let own = "8:pids:/box/a\n4:memory:/m\n0::/user.slice/x.scope\n";
+        let mounts = "30 24 0:26 /user.slice /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n\
+                      31 24 0:27 /box /sys/fs/pids rw - cgroup cgroup rw,pids\n";
+        let found = |controller| dir_of(own, mounts, controller);
+        assert_eq!(found(None), Some("/sys/fs/cgroup/x.scope".into()));
+        assert_eq!(found(Some("pids")), Some("/sys/fs/pids/a".into()));
+        assert_eq!(found(Some("cpu")), None);
+        assert_eq!(dir_of(own, "", None), None);
+    }
+
+    #[test]
+    fn only_what_a_dead_daemon_left_is_swept() {
+        let dir = tempfile::tempdir().unwrap();
+        let living = format!("{PREFIX}{}-1", std::process::id());
+        for name in [living.as_str(), "agentd-4194999-1", "agentd", "other"] {
+            fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        sweep(dir.path());
+        let left = |name: &str| dir.path().join(name).exists();
+        assert!(left(&living) && left("agentd") && left("other"));
+        assert!(!left("agentd-4194999-1"));
+    }
+
+    #[test]
+    fn a_directory_without_limits_is_no_place() {
+        let dir = tempfile::tempdir().unwrap();
+        assert!(!try_in(&dir.path().join("missing")));
+    }
+}

@@ -1,0 +1,103 @@
+//! What the warden kills of its own will: what uses too much, and at the end everything.
+
+use super::{AGAIN, END_WITHIN, Resident, next_dead};
+use crate::bounds::{Bound, Bounds, Exceeded};
+use crate::error::SandboxError;
+use crate::frame::Report;
+use crate::processes::{Table, signal, table, with_descendants};
+use rustix::process::Signal;
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+/// How long what exceeded a bound is killed for before the daemon is listened to again.
+const PURGE_WITHIN: Duration = Duration::from_secs(5);
+
+impl Resident {
+    /// Looks at what commands use, when it is time; who has too much of something is killed, and with it all that runs in
+    /// the session: it cannot be told whose it is.
+    pub(super) fn look_out(&mut self) -> Result<(), SandboxError> {
+        let begun = Instant::now();
+        if self.watch.due().is_none_or(|due| due > begun) {
+            return Ok(());
+        }
+        let table = table();
+        let living = self.living_of(&table);
+        if living.is_empty() {
+            self.watch.rest();
+            return Ok(());
+        }
+        let Some(exceeded) = self.watch.look(&table, &living, begun) else {
+            return Ok(());
+        };
+        if self.running.is_empty() {
+            self.say(&Report::Exceeded { exceeded })?;
+        }
+        self.exceeded
+            .extend(self.running.keys().map(|id| (*id, exceeded)));
+        self.freeze();
+        let until = Instant::now() + PURGE_WITHIN;
+        loop {
+            self.reap()?;
+            let living = self.living();
+            if living.is_empty() || Instant::now() > until {
+                return Ok(());
+            }
+            for pid in living {
+                signal(pid, Signal::KILL);
+            }
+            self.wait_until(Some(Instant::now() + AGAIN), false);
+        }
+    }
+
+    /// Stops every descendant, so that none can fork away.
+    fn freeze(&self) {
+        let mut stopped = BTreeSet::new();
+        for _ in 0..100 {
+            let living = self.living();
+            if living.is_subset(&stopped) {
+                break;
+            }
+            for pid in living.difference(&stopped) {
+                signal(*pid, Signal::STOP);
+            }
+            stopped.extend(living);
+        }
+    }
+
+    /// Kills every descendant: first all are stopped, then killed until none is left (I5).
+    pub(super) fn end(&mut self) {
+        self.freeze();
+        let until = Instant::now() + END_WITHIN;
+        loop {
+            while next_dead().is_some() {}
+            let living = self.living();
+            if living.is_empty() || Instant::now() > until {
+                return;
+            }
+            for pid in living {
+                signal(pid, Signal::KILL);
+            }
+            self.wait_until(Some(Instant::now() + AGAIN), false);
+        }
+    }
+
+    fn living(&self) -> BTreeSet<i32> {
+        self.living_of(&table())
+    }
+
+    fn living_of(&self, table: &Table) -> BTreeSet<i32> {
+        let mut below = with_descendants(table, [self.own]);
+        below.retain(|pid| *pid != self.own && table.get(pid).is_some_and(|process| !process.dead));
+        below
+    }
+}
+
+/// A command that was ended for writing beyond the largest file, or a shell that says so of its last program.
+pub(super) fn file_too_large(code: Option<i32>, signal: Option<i32>, bounds: Bounds) -> Option<Exceeded> {
+    let ended = signal == Some(libc::SIGXFSZ) || code == Some(128 + libc::SIGXFSZ);
+    ended.then_some(Exceeded {
+        bound: Bound::FileSize,
+        limit: bounds.file,
+        earlier: false,
+    })
+}

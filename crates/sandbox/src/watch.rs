@@ -1,0 +1,165 @@
+//! The warden's eye on what its commands use. The kernel's own limits are set where there are any; this one tells which
+//! bound was exceeded, and is all there is where the kernel limits nothing.
+
+use crate::bounds::{Bound, Bounds, Exceeded};
+use crate::new_files::NewFiles;
+use crate::processes::{Process, Table, held};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Between two looks, at the least and at the most.
+const SOON: Duration = Duration::from_millis(100);
+const LATE: Duration = Duration::from_secs(1);
+/// A look may take one part in so many of the time.
+const SHARE: u32 = 100;
+
+/// What is watched, and when to look again.
+pub(crate) struct Watch {
+    bounds: Bounds,
+    page: u64,
+    /// A place in memory that is the session's own.
+    shared: Option<PathBuf>,
+    files: NewFiles,
+    due: Option<Instant>,
+}
+
+impl Watch {
+    /// `places` are where commands write; `shared` is a file system in memory that only they have.
+    pub(crate) fn new(bounds: Bounds, places: Vec<PathBuf>, shared: Option<PathBuf>) -> Self {
+        Self {
+            bounds,
+            page: page_size(),
+            shared,
+            files: NewFiles::new(bounds.new_files, places),
+            due: None,
+        }
+    }
+
+    pub(crate) const fn bounds(&self) -> Bounds {
+        self.bounds
+    }
+
+    /// When to look next; nothing while nothing runs.
+    pub(crate) const fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// A command starts.
+    pub(crate) fn wake(&mut self) {
+        if self.due.is_none() {
+            self.files.begin();
+            self.due = Some(Instant::now() + SOON);
+        }
+    }
+
+    /// Nothing runs any more.
+    pub(crate) fn rest(&mut self) {
+        self.due = None;
+    }
+
+    /// Looks at the living. What they have too much of, if there is something.
+    pub(crate) fn look(&mut self, table: &Table, living: &BTreeSet<i32>, begun: Instant) -> Option<Exceeded> {
+        let (bound, limit) = match self.processes(table, living) {
+            Some(found) => found,
+            None if self.files.exceeded() => (Bound::NewFiles, self.bounds.new_files),
+            None => {
+                let pause = (begun.elapsed() * SHARE).clamp(SOON, LATE);
+                self.due = Some(Instant::now() + pause);
+                return None;
+            }
+        };
+        self.due = Some(Instant::now());
+        Some(Exceeded {
+            bound,
+            limit,
+            earlier: false,
+        })
+    }
+
+    fn processes(&self, table: &Table, living: &BTreeSet<i32>) -> Option<(Bound, u64)> {
+        let all = || living.iter().filter_map(|pid| table.get(pid));
+        if all().map(|process| process.threads).sum::<u64>() > self.bounds.processes {
+            return Some((Bound::Processes, self.bounds.processes));
+        }
+        let shared = self.shared.as_deref().map_or(0, in_memory);
+        let resident: u64 = all().map(|process| process.pages).sum::<u64>() * self.page;
+        if resident + shared <= self.bounds.memory {
+            return None;
+        }
+        // What programs share with each other was counted for each of them: look closer.
+        let own: u64 = all().map(|process: &Process| held(process.pid)).sum();
+        (own + shared > self.bounds.memory).then_some((Bound::Memory, self.bounds.memory))
+    }
+}
+
+/// Bytes of a page; of the most usual one where it is not told.
+fn page_size() -> u64 {
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
+    let line = maps.lines().find_map(|line| line.strip_prefix("KernelPageSize:"));
+    let kib = line.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    kib.map_or(4_096, |kib| kib * 1_024)
+}
+
+fn in_memory(place: &std::path::Path) -> u64 {
+    rustix::fs::statvfs(place).map_or(0, |found| {
+        found
+            .f_blocks
+            .saturating_sub(found.f_bfree)
+            .saturating_mul(found.f_frsize)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn watch(processes: u64) -> Watch {
+        let bounds = Bounds {
+            processes,
+            ..Bounds::default()
+        };
+        Watch::new(bounds, Vec::new(), None)
+    }
+
+    fn crowd(threads: &[u64]) -> (Table, BTreeSet<i32>) {
+        let table: Table = (1..)
+            .zip(threads)
+            .map(|(pid, threads)| {
+                let process = Process {
+                    pid,
+                    threads: *threads,
+                    ..Process::default()
+                };
+                (pid, process)
+            })
+            .collect();
+        let living = table.keys().copied().collect();
+        (table, living)
+    }
+
+    #[test]
+    fn threads_count_and_the_limit_itself_is_allowed() {
+        let (table, living) = crowd(&[1, 2, 3]);
+        assert_eq!(watch(6).look(&table, &living, Instant::now()), None);
+        let over = watch(5).look(&table, &living, Instant::now());
+        assert_eq!(
+            over,
+            Some(Exceeded {
+                bound: Bound::Processes,
+                limit: 5,
+                earlier: false
+            })
+        );
+    }
+
+    #[test]
+    fn it_looks_only_while_something_runs() {
+        let mut watch = watch(5);
+        assert_eq!(watch.due(), None);
+        watch.wake();
+        assert!(watch.due().is_some());
+        watch.rest();
+        assert_eq!(watch.due(), None);
+    }
+}
