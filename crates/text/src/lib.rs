@@ -4,10 +4,12 @@
 //! terminal would obey is left in what [`for_terminal`] returns.
 //!
 //! Flow: text of a session -> [`for_terminal`] or [`one_line`] -> a screen; a log line -> [`redact`] -> a file;
-//! a tool's result -> [`redact_known`] -> a session's log.
+//! a tool's result -> [`redact_known`] -> a session's log; the output of a terminal -> [`Typescript`], [`settled`] -> a model.
 
 mod redact;
 mod terminal;
+mod typescript;
 
 pub use redact::{redact, redact_known, redact_known_bytes, register_secret};
 pub use terminal::{for_terminal, json_for_terminal, one_line};
+pub use typescript::{Typescript, settled};

@@ -1,0 +1,140 @@
+//! What a program says to a terminal, as text for a reader without one: the orders to the terminal are taken out, and
+//! lines that were written over are there once.
+
+/// The longest string of an order (a title, a link) that is taken out. What is longer was no order.
+const MAX_STRING: usize = 4_096;
+
+/// Takes the orders out of an output that comes in pieces, also when a piece ends within one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Typescript(Place);
+
+/// Where in an order the last piece ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Place {
+    /// In none.
+    #[default]
+    Text,
+    /// Behind the escape character.
+    Escape,
+    /// In the parameters of an order.
+    Parameters,
+    /// In the string of an order, so many characters long.
+    String(usize),
+    /// Behind an escape character in a string.
+    StringEnd,
+}
+
+impl Typescript {
+    /// The text of the next piece. Line breaks, tabs, carriage returns and backspaces stay, for [`settled`].
+    pub fn text_of(&mut self, piece: &str) -> String {
+        let mut text = String::with_capacity(piece.len());
+        for c in piece.chars() {
+            self.0 = self.0.behind(c, &mut text);
+        }
+        text
+    }
+}
+
+impl Place {
+    fn behind(self, c: char, text: &mut String) -> Self {
+        match (self, c) {
+            (Self::String(_) | Self::StringEnd, '\u{7}' | '\u{9c}' | '\u{18}' | '\u{1a}') => Self::Text,
+            (Self::String(_), '\u{1b}') => Self::StringEnd,
+            (Self::StringEnd, '\\') => Self::Text,
+            (Self::String(length), _) if length < MAX_STRING => Self::String(length + 1),
+            (Self::StringEnd, _) => Self::Escape.behind(c, text),
+            (_, '\u{1b}') => Self::Escape,
+            (Self::Escape, '[') => Self::Parameters,
+            (Self::Escape, ']' | 'P' | 'X' | '^' | '_') => Self::String(0),
+            // More of the order follows.
+            (Self::Escape, ' '..='/') => Self::Escape,
+            (Self::Escape, '0'..='~') => Self::Text,
+            (Self::Parameters, ' '..='?') => Self::Parameters,
+            (Self::Parameters, '@'..='~') => Self::Text,
+            (Self::Text | Self::Escape | Self::Parameters | Self::String(_), _) => said(c, text),
+        }
+    }
+}
+
+fn said(c: char, text: &mut String) -> Place {
+    match c {
+        '\u{9b}' => return Place::Parameters,
+        '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => return Place::String(0),
+        '\n' | '\r' | '\t' | '\u{8}' => text.push(c),
+        c if !c.is_control() => text.push(c),
+        _ => {}
+    }
+    Place::Text
+}
+
+/// The text as it stands at the end: of a line that was written several times the last version, without what was taken
+/// back.
+#[must_use]
+pub fn settled(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(last_version).collect();
+    lines.join("\n")
+}
+
+fn last_version(line: &str) -> String {
+    let mut versions = line.rsplit('\r');
+    let last = versions.find(|version| !version.is_empty()).unwrap_or_default();
+    let mut kept = String::with_capacity(last.len());
+    for c in last.chars() {
+        if c == '\u{8}' {
+            kept.pop();
+        } else {
+            kept.push(c);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain(text: &str) -> String {
+        settled(&Typescript::default().text_of(text))
+    }
+
+    #[test]
+    fn orders_are_taken_out_and_words_stay() {
+        for (said, read) in [
+            ("\u{1b}[1;31merror\u{1b}[0m: no\r\n", "error: no\n"),
+            ("\u{1b}]0;a title\u{7}> ", "> "),
+            ("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
+            ("\u{1b}(B\u{1b}=a\u{9b}2Kb\u{9d}x\u{9c}c", "abc"),
+            ("\u{1b}[?2004h$ ls\u{7}\u{0}\u{7f}", "$ ls"),
+            ("a\tb\u{e4}\u{4e16}", "a\tb\u{e4}\u{4e16}"),
+            ("\u{1b}[3\u{e4}", "\u{e4}"),
+            ("\u{1b}P1$r\u{18}x", "x"),
+        ] {
+            assert_eq!(plain(said), read, "{said:?}");
+        }
+    }
+
+    #[test]
+    fn it_does_not_matter_where_a_piece_ends() {
+        let said = "one \u{1b}[31mtwo\u{1b}[0m \u{1b}]0;title\u{1b}\\three\r\n";
+        let whole = Typescript::default().text_of(said);
+        for (at, _) in said.char_indices() {
+            let mut pieces = Typescript::default();
+            let (first, second) = said.split_at(at);
+            assert_eq!(pieces.text_of(first) + &pieces.text_of(second), whole, "at {at}");
+        }
+        assert_eq!(settled(&whole), "one two three\n");
+    }
+
+    #[test]
+    fn an_order_without_end_swallows_no_more_than_its_limit() {
+        let said = format!("\u{1b}]{}", "x".repeat(MAX_STRING + 5));
+        assert_eq!(plain(&said), "x".repeat(5));
+    }
+
+    #[test]
+    fn a_line_that_was_written_over_is_there_once() {
+        assert_eq!(plain("10%\r50%\r100%\r\ndone\r\n"), "100%\ndone\n");
+        assert_eq!(plain("passwort\u{8}d\r\n\u{8}\u{8}a"), "password\na");
+        assert_eq!(plain("begun\r"), "begun");
+    }
+}
