@@ -35,6 +35,7 @@ pub use model_port::{
 };
 pub use restart::RestartWindow;
 pub use session_port::{CallEvent, Credit, RunEvent, SessionMsg, Work};
+pub use stages::{CallStage, StageDone, Stages};
 pub use store_port::{Read, StoreMsg};
 pub use supervisor_port::{Routed, SupervisorMsg, SupervisorStats, Woken};
-pub use tool_port::{ToolMsg, ToolPermit};
+pub use tool_port::{CallDetail, ToolMsg, ToolPermit};

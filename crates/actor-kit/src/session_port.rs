@@ -3,12 +3,14 @@
 use crate::done::Done;
 use crate::kids::Down;
 use crate::model_port::Place;
+use crate::tool_port::CallDetail;
 use agentd_hooks::Ran;
 use agentd_policy::Judgement;
-use agentd_protocol::{ApprovalId, CallId, Delta, Fault, Principal, ToolCallId, ToolOutcome};
+use agentd_protocol::{ApprovalId, CallId, Delta, Fault, HookEvent, HookFinished, Principal, Seq, ToolCallId, ToolOutcome};
 use agentd_store::{Blob, IdempotencyKey, Outcome};
-use agentd_tools::JobNews;
-use agentd_turn::{Command, ModelAnswer, ModelFailure, Reply, TimerKey};
+use agentd_tools::{JobNews, Offered};
+use agentd_transcript::Transcript;
+use agentd_turn::{Command, ModelAnswer, ModelFailure, Reply, Reworked, TimerKey};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// What a kid works on; with the attempt it is the generation that every message of a kid carries.
@@ -136,7 +138,12 @@ pub enum SessionMsg {
         /// The call.
         tool_call: ToolCallId,
         /// The detail; `None`: it could not be made.
-        detail: Option<String>,
+        detail: Option<CallDetail>,
+    },
+    /// What the tool servers offer now; `None`: they were not asked to the end.
+    Offered {
+        /// Server by server.
+        found: Option<Vec<Offered>>,
     },
     /// How many viewers may decide; `None` counts as nobody.
     Deciders {

@@ -1,8 +1,8 @@
 //! What the tool executor understands: permits, and the per-session resources of running tools.
 
 use crate::done::Done;
-use agentd_protocol::{EffectClass, SessionId};
-use agentd_tools::{Prepared, ToolLimits, WardenSlot};
+use agentd_protocol::{Binding, EffectClass, SessionId};
+use agentd_tools::{Environment, Prepared, ToolLimits, WardenSlot};
 use ractor::ActorRef;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,6 +19,8 @@ pub struct ToolPermit {
     pub limits: Arc<ToolLimits>,
     /// Where output that is too long for a result is put meanwhile.
     pub spill_dir: PathBuf,
+    /// What commands find in their environment.
+    pub environment: Arc<Environment>,
 }
 
 impl ToolPermit {
@@ -31,6 +33,7 @@ impl ToolPermit {
         warden: WardenSlot,
         limits: Arc<ToolLimits>,
         spill_dir: PathBuf,
+        environment: Arc<Environment>,
     ) -> Self {
         Self {
             executor,
@@ -39,6 +42,7 @@ impl ToolPermit {
             warden,
             limits,
             spill_dir,
+            environment,
         }
     }
 }
@@ -50,6 +54,15 @@ impl Drop for ToolPermit {
             class: self.class,
         });
     }
+}
+
+/// What a person is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallDetail {
+    /// What exactly will happen, in words.
+    pub text: String,
+    /// What an approval is given for; the error says why that cannot be said, and then nobody can give one.
+    pub binding: Result<Binding, String>,
 }
 
 /// Messages of the tool executor.
@@ -79,8 +92,8 @@ pub enum ToolMsg {
         prepared: Box<Prepared>,
         /// The session's working directory.
         workdir: PathBuf,
-        /// The text.
-        done: Done<String>,
+        /// The text, and what an approval of it is given for.
+        done: Done<CallDetail>,
     },
     /// The session has nothing running any more (closed, killed, cold): its warden may go (I5).
     SessionEnded {

@@ -8,7 +8,7 @@ use crate::request::{Judgement, Request, Subject};
 use crate::rule::Rule;
 use crate::several::several;
 use crate::shell::{Analysis, analyse};
-use crate::url::is_plain;
+use crate::url::{is_plain, site};
 use crate::words::exact_pattern;
 use agentd_protocol::{EffectClass, PermissionMode, Scope, Verdict, VerdictKind};
 
@@ -295,7 +295,8 @@ impl Case<'_> {
             },
             Subject::Path { path, .. } => exact_path(self.request.workdir, self.policy.home(), path)
                 .map(|pattern| format!("{tool}({pattern})")),
-            Subject::Paths { .. } | Subject::Url(_) => None,
+            Subject::Url(url) => site(url).map(|pattern| format!("{tool}({pattern})")),
+            Subject::Paths { .. } => None,
             Subject::Remote { .. } | Subject::Nothing => Some(tool.to_owned()),
         }
         .filter(|text| Rule::new(VerdictKind::Allow, text, crate::rule::Source::Always).is_ok())

@@ -18,6 +18,7 @@ mod plain;
 mod policy;
 mod request;
 mod rule;
+mod scripts;
 mod several;
 mod shell;
 mod tree;
@@ -31,6 +32,7 @@ pub use judge::judge;
 pub use policy::{Policy, wholly_denied};
 pub use request::{Judgement, Request, Subject};
 pub use rule::{Rule, Source};
+pub use scripts::scripts;
 
 #[cfg(test)]
 mod redteam;

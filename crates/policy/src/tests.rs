@@ -649,7 +649,11 @@ fn tools_of_servers_are_asked_about_and_ruled_by_their_names() {
     for rule in ["allow mcp__files__read", "allow mcp__files__*", "allow mcp__*"] {
         modes(&[rule], tool, &call, "allow allow deny allow");
     }
-    for rule in ["allow mcp__file__*", "allow mcp__files__readme", "allow mcp__mail__*"] {
+    for rule in [
+        "allow mcp__file__*",
+        "allow mcp__files__readme",
+        "allow mcp__mail__*",
+    ] {
         modes(&[rule], tool, &call, "ask ask deny allow");
     }
     modes(&["deny mcp__files__*"], tool, &call, "deny deny deny deny");

@@ -59,6 +59,20 @@ pub(crate) fn is_plain(url: &str) -> bool {
     })
 }
 
+/// The pattern of everything at the place of a plain address: its host, or its host and port where that is not the usual
+/// one.
+pub(crate) fn site(url: &str) -> Option<String> {
+    let host = host(url).filter(|host| is_plain(url) && !host.is_empty())?;
+    let (scheme, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let usual = if scheme == "https" { ":443" } else { ":80" };
+    match authority.strip_prefix(host)? {
+        "" => Some(format!("domain:{host}")),
+        port if port == usual => Some(format!("domain:{host}")),
+        _ => Some(format!("{scheme}://{authority}/**")),
+    }
+}
+
 fn host(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split(['/', '?', '#', '\\']).next()?;
@@ -90,6 +104,22 @@ mod tests {
         check("*.rs", "https://DOCS.rs:443/", true);
         check("https://docs.rs/**", "https://docs.rs/a/b", true);
         check("*", "https://anything", true);
+    }
+
+    #[test]
+    fn the_place_of_an_address_is_its_host() {
+        for (url, expected) in [
+            ("https://docs.rs/x?y", Some("domain:docs.rs")),
+            ("http://docs.rs:80/", Some("domain:docs.rs")),
+            ("http://docs.rs:8080/a", Some("http://docs.rs:8080/**")),
+            ("https://ana@docs.rs/", None),
+            ("https://*/", None),
+            ("https:///x", None),
+        ] {
+            assert_eq!(site(url).as_deref(), expected, "{url}");
+            let allows = expected.is_none_or(|pattern| UrlPattern::parse(pattern).unwrap().matches(url));
+            assert!(allows, "{url}");
+        }
     }
 
     #[test]

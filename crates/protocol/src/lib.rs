@@ -6,6 +6,7 @@
 //! Invariants held here: an [`Event`] of an unknown type still parses (I2: a reader skips it, an owner faults the
 //! session), and a [`Fault`] always has one class of the closed list, so every failure has an exit code.
 
+mod binding;
 mod block;
 mod call;
 mod command;
@@ -24,6 +25,7 @@ mod stamp;
 mod summary;
 mod vocabulary;
 
+pub use binding::Binding;
 pub use block::{Block, ImageSource, Message, Role};
 pub use call::{
     Advice, Choice, EffectClass, FailureClass, StopReason, ToolOutcome, ToolStatus, Truncated, Verdict,

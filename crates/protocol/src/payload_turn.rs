@@ -1,5 +1,6 @@
 //! Payloads of events inside a turn: model calls, tool calls, approvals.
 
+use crate::binding::Binding;
 use crate::block::Block;
 use crate::call::{Choice, EffectClass, FailureClass, StopReason, ToolOutcome, Verdict};
 use crate::ids::{ApprovalId, CallId, InputId, ToolCallId};
@@ -202,6 +203,9 @@ pub struct ApprovalAsked {
     /// The rule that session or always would add.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<String>,
+    /// What an allow is given for, for kind tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding: Option<Binding>,
 }
 
 /// `approval.decided`: a person, or time, answered.

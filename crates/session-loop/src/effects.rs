@@ -243,6 +243,7 @@ impl Shell {
             Some(planned) => planned.prepared,
             None => self.prepare(name, input)?,
         };
+        let mandate = self.mandate(tool_call, &prepared);
         let job = ToolJob {
             to: self.me.clone(),
             session: self.session,
@@ -253,6 +254,7 @@ impl Shell {
             seen: Arc::clone(&self.seen),
             jobs: self.jobs.clone(),
             executor: services.tools.clone(),
+            mandate,
         };
         let kid = services.workers.tool(job).await.map_err(|error| {
             let text = format!("the tool could not be started: {error}");

@@ -3,9 +3,10 @@
 use crate::error::LoopError;
 use crate::hooking::narrowed;
 use crate::shell::Shell;
+use crate::stages::of_verdict;
 use crate::talk::talk;
 use crate::work::{Planned, Task};
-use agentd_actor_kit::{CallDetail, Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
+use agentd_actor_kit::{CallStage, CallDetail, Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
 use agentd_policy::{Judgement, Subject as GateSubject};
 use agentd_protocol::{Binding, PermissionMode, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
 use agentd_tool_executor::Mandate;
@@ -164,7 +165,12 @@ impl Shell {
             detail.push_str("\nrisk: ");
             detail.push_str(risk);
         }
-        let judged = verdict(&planned.prepared, judgement, (detail, binding), self.services.sandbox);
+        let judged = verdict(
+            &planned.prepared,
+            judgement,
+            (detail, binding),
+            self.services.sandbox,
+        );
         self.advance(Input::Judged { tool_call, judged }).await
     }
 }

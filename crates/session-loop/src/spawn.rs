@@ -48,6 +48,8 @@ impl Workers for KidSpawner {
             jobs: job.jobs,
             executor: job.executor,
             store: self.store.clone(),
+            remote: self.remote.clone(),
+            mandate: job.mandate,
         };
         ToolCall::start(start, supervisor).await
     }

@@ -1,9 +1,12 @@
 //! Who starts the kids of a loop.
 
-use agentd_actor_kit::{Ask, Handle, ModelMsg, SessionMsg, ToolMsg};
+use crate::rework;
+use agentd_actor_kit::{Ask, Handle, ModelMsg, SessionMsg, StoreMsg, ToolMsg, spawn_kid};
 use agentd_protocol::{CallId, Message, SessionId, ToolCallId};
 use agentd_provider::{ModelSpec, RequestBody};
+use agentd_tool_executor::Mandate;
 use agentd_tools::{FilesSeen, Jobs, Prepared};
+use agentd_turn::OpenHistory;
 use async_trait::async_trait;
 use ractor::{ActorCell, ActorRef, SpawnErr};
 use std::fmt::Debug;
@@ -54,6 +57,27 @@ pub struct ToolJob {
     pub jobs: Jobs,
     /// Who admits it.
     pub executor: Handle<ToolMsg>,
+    /// What it may do.
+    pub mandate: Mandate,
+}
+
+/// Files and the conversation are put back.
+#[derive(Debug)]
+pub struct ReworkJob {
+    /// Who gets the news; also the kid's supervisor.
+    pub to: ActorRef<SessionMsg>,
+    /// Whose.
+    pub session: SessionId,
+    /// What.
+    pub work: OpenHistory,
+    /// The session's working directory.
+    pub workdir: PathBuf,
+    /// Who admits it.
+    pub executor: Handle<ToolMsg>,
+    /// Where the log is read.
+    pub store: Handle<StoreMsg>,
+    /// How long a read may take.
+    pub within: Duration,
 }
 
 /// Starts kids, linked to the loop that asks.

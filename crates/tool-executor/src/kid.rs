@@ -1,9 +1,9 @@
 //! The kid that runs one tool call.
 
 use crate::run::{self, Runner};
-use agentd_actor_kit::{Handle, SessionMsg, StoreMsg, ToolMsg, spawn_kid};
-use agentd_protocol::{SessionId, ToolCallId};
-use agentd_tools::{FilesSeen, Jobs, Prepared};
+use agentd_actor_kit::{GateMsg, Handle, JudgeRequest, SessionMsg, StoreMsg, ToolMsg, spawn_kid};
+use agentd_protocol::{Binding, SessionId, ToolCallId};
+use agentd_tools::{FilesSeen, Jobs, Prepared, Remote};
 use ractor::{ActorCell, ActorRef, SpawnErr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,6 +31,20 @@ pub struct ToolStart {
     pub executor: Handle<ToolMsg>,
     /// Who keeps output that is too long for the log.
     pub store: Handle<StoreMsg>,
+    /// Who runs the tools of servers, if there are any.
+    pub remote: Option<Arc<dyn Remote>>,
+    /// What it may do.
+    pub mandate: Mandate,
+}
+
+/// What a call may do beyond what its plan says.
+#[derive(Debug, Default)]
+pub struct Mandate {
+    /// What a person approved: the call runs only if this is still so.
+    pub bound: Option<Binding>,
+    /// Who judges addresses to which a server sends the call on, with a request that only lacks the address. Nobody: none
+    /// of another server is followed.
+    pub addresses: Option<(Handle<GateMsg>, Box<JudgeRequest>)>,
 }
 
 /// Runs one tool call and ends. Killing it kills the command and gives the permit back.

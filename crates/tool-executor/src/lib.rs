@@ -11,6 +11,7 @@
 //! Flow: [`ToolCall`] -> `ToolMsg::Acquire` -> permit -> `tools::run` -> `RunEvent::Ended` -> `ToolMsg::Release`.
 
 mod actor;
+mod addresses;
 mod conceal;
 mod kid;
 mod permits;
@@ -19,7 +20,8 @@ mod run;
 mod wardens;
 
 pub use actor::{ExecutorArgs, ToolExecutor};
-pub use kid::{ToolCall, ToolStart};
+pub use kid::{Mandate, ToolCall, ToolStart};
+pub use put_back::{PutBack, put_back};
 
 #[cfg(test)]
 mod tests;

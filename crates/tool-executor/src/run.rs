@@ -1,12 +1,15 @@
 //! One run of a tool call: permit, tool, result.
 
+use crate::addresses;
 use crate::conceal;
 use crate::kid::ToolStart;
 use crate::pre_images;
 use agentd_actor_kit::{Credit, Done, Handle, Read, RunEvent, SessionMsg, StoreMsg, ToolMsg, ToolPermit};
-use agentd_protocol::{Delta, ToolCallId, ToolOutcome, ToolStatus};
+use agentd_protocol::{Binding, Delta, SessionId, ToolCallId, ToolOutcome, ToolStatus};
 use agentd_store::{Blob, fault};
-use agentd_tools::{Beneath, BlobSource, Finished, OnStart, Prepared, ProgressSink, Spilled, ToolContext};
+use agentd_tools::{
+    Beneath, BlobSource, Environment, Finished, OnStart, Prepared, ProgressSink, Spilled, ToolContext,
+};
 use bytes::Bytes;
 use ractor::ActorRef;
 use std::sync::Arc;
@@ -153,6 +156,10 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
         Ok(Err(error)) => return failed(&error.to_string()).into(),
         Err(error) => return failed(&error.to_string()).into(),
     };
+    let prepared = start.prepared.within(workdir.path());
+    if let Some(changed) = changed(&prepared, start.mandate.bound, &workdir, &permit.environment).await {
+        return changed.into();
+    }
     let ctx = ToolContext {
         workdir: Arc::clone(&workdir),
         seen: start.seen,
@@ -161,13 +168,29 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
         limits: Arc::clone(&permit.limits),
         spill_dir: permit.spill_dir.clone(),
         blobs: blobs(&start.store),
+        remote: start.remote,
         progress: news.progress(),
+        addresses: addresses::gate(start.mandate.addresses),
         on_start: OnStart::new(|| {
             // What began cannot be taken back, so a failure here has nobody to be told to.
             let _ = fault::point(fault::AFTER_SPAWN);
         }),
     };
-    runner.run(&start.prepared.within(workdir.path()), ctx).await
+    runner.run(&prepared, ctx).await
+}
+
+/// What a person approved is looked at once more, right before it runs; what is different now is not run (I7).
+async fn changed(
+    prepared: &Prepared,
+    bound: Option<Binding>,
+    workdir: &Arc<Beneath>,
+    environment: &Arc<Environment>,
+) -> Option<ToolOutcome> {
+    let bound = bound?;
+    let (call, workdir, environment) = (prepared.clone(), Arc::clone(workdir), Arc::clone(environment));
+    let now = tokio::task::spawn_blocking(move || call.binding(&workdir, &environment)).await;
+    let now = now.unwrap_or_else(|error| Err(error.to_string()));
+    prepared.unbound(&bound, now)
 }
 
 /// Makes a result fit for the log: without credentials, and with output that was too long for it as a blob.

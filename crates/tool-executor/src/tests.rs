@@ -194,6 +194,8 @@ impl World {
             jobs: agentd_tools::Jobs::unheard(),
             executor: Handle::fixed("the tool executor", self.executor.clone()),
             store: agentd_actor_kit::Pointer::new("the store").handle(),
+            remote: None,
+            mandate: crate::Mandate::default(),
         };
         spawn(
             Played {
@@ -387,7 +389,7 @@ async fn i8_a_person_is_not_shown_a_known_credential() {
         done,
     };
     let detail = handle.call(Duration::from_secs(5), ask).await.unwrap();
-    assert!(detail.starts_with("echo [redacted]\n"), "{detail}");
+    assert!(detail.text.starts_with("echo [redacted]\n"), "{detail:?}");
 }
 
 #[tokio::test]
@@ -429,6 +431,7 @@ async fn the_detail_of_a_call_is_made_beside_the_mailbox() {
         })
         .await
         .unwrap();
-    assert_eq!(detail, "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+1\n");
+    assert_eq!(detail.text, "--- /dev/null\n+++ b/f\n@@ -0,0 +1 @@\n+1\n");
+    assert_eq!(detail.binding.unwrap().files["f"], "absent");
     assert_eq!(EffectClass::Write, registry.get("Write").unwrap().effect);
 }

@@ -181,6 +181,7 @@ mod cases {
                 jobs: self.jobs.clone(),
                 executor: self.pointer.handle(),
                 store: self.store.clone(),
+                remote: None,
                 mandate: agentd_tool_executor::Mandate::default(),
             };
             ToolCall::start(start, self.parent.get_cell()).await.unwrap()

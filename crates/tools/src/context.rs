@@ -7,6 +7,7 @@ use crate::seen::FilesSeen;
 use agentd_protocol::ToolOutcome;
 use agentd_sandbox::{Beneath, SpillFile, WardenSlot};
 use agentd_settings::ToolsConfig;
+use agentd_web::{Hop, Hops};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -107,6 +108,41 @@ impl fmt::Debug for BlobSource {
     }
 }
 
+/// What the rules say of an address.
+type JudgedHop = Pin<Box<dyn Future<Output = Hop> + Send>>;
+
+/// Who judges addresses to which a server sends a call on. Every answer comes in bounded time.
+#[derive(Clone)]
+pub struct AddressGate(Arc<dyn Fn(String) -> JudgedHop + Send + Sync>);
+
+impl AddressGate {
+    /// Asks `f` about an address.
+    pub fn new<F>(f: impl Fn(String) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = Hop> + Send + 'static,
+    {
+        Self(Arc::new(move |url| Box::pin(f(url))))
+    }
+
+    /// Nobody says anything.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self::new(|_| std::future::ready(Hop::Unjudged))
+    }
+}
+
+impl Hops for AddressGate {
+    fn judge(&self, url: &str) -> Pin<Box<dyn Future<Output = Hop> + Send + '_>> {
+        (self.0)(url.to_owned())
+    }
+}
+
+impl fmt::Debug for AddressGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AddressGate")
+    }
+}
+
 /// What a running tool is given.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
@@ -124,6 +160,8 @@ pub struct ToolContext {
     pub spill_dir: PathBuf,
     /// Where the contents are that files had before they were changed.
     pub blobs: BlobSource,
+    /// Who judges addresses to which a server sends the call on.
+    pub addresses: AddressGate,
     /// Who runs the tools of servers, if there are any.
     pub remote: Option<Arc<dyn Remote>>,
     /// Who sees output while it comes.

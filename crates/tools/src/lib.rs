@@ -52,7 +52,11 @@ mod write;
 mod tests;
 
 pub use agentd_sandbox::{Beneath, Environment, WardenSlot};
-pub use context::{BlobSource, Finished, OnStart, Progress, ProgressSink, Spilled, ToolContext, ToolLimits};
+pub use agentd_web::Hop;
+pub use context::{
+    AddressGate, BlobSource, Finished, OnStart, Progress, ProgressSink, Spilled, ToolContext, ToolLimits,
+};
+pub use diff::{Change, change};
 pub use jobs::{JobEnding, JobNews, Jobs};
 pub use pre_image::PreImage;
 pub use prepared::{PathOp, Prepared, Subject};

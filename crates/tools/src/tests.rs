@@ -1,5 +1,6 @@
 //! The tools on real files, through the public interface.
 
+mod binding;
 mod files;
 mod patching;
 mod prepare;
@@ -70,6 +71,7 @@ impl World {
             limits: Arc::new(self.limits.clone()),
             spill_dir: self.root().join("spill"),
             blobs: self.source(),
+            addresses: crate::AddressGate::nobody(),
             remote: None,
             progress: ProgressSink::nobody(),
             on_start: OnStart::default(),

@@ -10,6 +10,7 @@ use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
 use agentd_settings::WebConfig;
 use agentd_web::{Answer, Elsewhere, Fetcher, Page, Target, WebError};
 use serde_json::json;
+use std::sync::Arc;
 
 pub(crate) fn web_fetch(limits: &ToolLimits) -> ToolSpec {
     ToolSpec {
@@ -60,7 +61,7 @@ pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         Err(error) => return failed(&error).into(),
     };
     let mut fetcher = match fetcher(&ctx.limits.web).await {
-        Ok(fetcher) => fetcher,
+        Ok(fetcher) => fetcher.judged_by(Arc::new(ctx.addresses.clone())),
         Err(outcome) => return outcome.into(),
     };
     ctx.on_start.begun();
@@ -83,7 +84,7 @@ async fn fetcher(config: &WebConfig) -> Result<Fetcher, ToolOutcome> {
 fn failed(error: &WebError) -> ToolOutcome {
     let code = match error {
         WebError::Address(..) => Code::InvalidArgs,
-        WebError::Refused { .. } => Code::Denied,
+        WebError::Refused { .. } | WebError::Forbidden(..) => Code::Denied,
         WebError::Unknown { .. } => Code::NotFound,
         WebError::Slow(_) => Code::Timeout,
         WebError::NotText(_) | WebError::Encoded(_) => Code::Binary,
@@ -102,7 +103,7 @@ fn named(elsewhere: &Elsewhere) -> ToolOutcome {
         ..ToolOutcome::text(
             ToolStatus::Ok,
             format!(
-                "{from} redirects ({status}) to another server: {to}\nNothing was read. Call WebFetch with that address if you want it.\n"
+                "{from} redirects ({status}) to {to}, which nobody has allowed yet.\nNothing was read. Call WebFetch with that address if you want it.\n"
             ),
         )
     }

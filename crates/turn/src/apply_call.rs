@@ -99,6 +99,7 @@ impl Durable {
                     return Err("no verdict says that the call is to be asked about");
                 }
                 call.stage = Stage::Asking(asked.approval);
+                call.bound.clone_from(&asked.binding);
                 tool = Some(call.name.clone());
             }
             (ApprovalKind::Question, Some(id)) => {
@@ -214,6 +215,7 @@ impl Durable {
         call.stage = Stage::Closed(finished.outcome.status);
         call.name = String::new();
         call.input = Value::Null;
+        call.bound = None;
         turn.settle();
         Ok(())
     }

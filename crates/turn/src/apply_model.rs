@@ -227,6 +227,7 @@ fn named_calls(content: &[Block]) -> Result<Vec<OpenCall>, Refusal> {
             name: name.clone(),
             input: Value::clone(input),
             stage: Stage::Named,
+            bound: None,
         });
     }
     Ok(calls)

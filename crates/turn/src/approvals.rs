@@ -35,6 +35,7 @@ pub(crate) fn ask(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, plan: &CallP
         scopes: plan.scopes.clone(),
         expires_at: expiry(draft.now(), timeout),
         grant: plan.grant.clone(),
+        binding: plan.binding.clone(),
     };
     draft.emit(asked);
 }
@@ -57,6 +58,7 @@ pub(crate) fn ask_person(
         scopes: Vec::new(),
         expires_at: expiry(draft.now(), timeout),
         grant: None,
+        binding: None,
     };
     draft.emit(asked);
 }

@@ -3,8 +3,10 @@
 use crate::apply::Refusal;
 use crate::draft::Draft;
 use crate::durable::Durable;
+use crate::input::TimerKey;
 use crate::judging;
-use agentd_protocol::{HookEvent, HookFinished, ToolCallId};
+use crate::open_call::Stage;
+use agentd_protocol::{Binding, HookEvent, HookFinished, ToolCallId, VerdictKind};
 use serde_json::Value;
 
 /// Hooks of a call ended. Before its verdict the call may not be in the log yet: what they said waits for it.
@@ -44,11 +46,33 @@ impl Durable {
         self.call(id).map(|call| (call.name.as_str(), &call.input))
     }
 
-    /// Also after a restart the call is the one that was decided about.
+    /// What a person was asked about, if one was: the call runs only if this is still so.
+    #[must_use]
+    pub fn bound(&self, id: ToolCallId) -> Option<&Binding> {
+        self.call(id).and_then(|call| call.bound.as_ref())
+    }
+
+    /// A person allowed the call, or the rules did.
+    #[must_use]
+    pub fn is_allowed(&self, id: ToolCallId) -> bool {
+        self.call(id).is_some_and(|call| call.stage == Stage::Allowed)
+    }
+
+    /// Also after a restart the call is the one that was decided about, and the turn goes on that may not stop.
     pub(crate) fn hook_finished(&mut self, finished: &HookFinished) -> Result<(), Refusal> {
-        let call = self.running_turn()?.call_mut(finished.tool_call)?;
-        if let Some(input) = &finished.input {
-            call.input.clone_from(input);
+        if let Some(id) = finished.tool_call {
+            let call = self.running_turn()?.call_mut(id)?;
+            if let Some(input) = &finished.input {
+                call.input.clone_from(input);
+            }
+            return Ok(());
+        }
+        self.greeted |= finished.event == HookEvent::SessionStart;
+        let at_end = matches!(finished.event, HookEvent::Stop | HookEvent::SubagentStop);
+        if at_end && finished.decision == Some(VerdictKind::Deny) {
+            let turn = self.running_turn()?;
+            turn.stops = turn.stops.saturating_add(1);
+            turn.goes_on = true;
         }
         Ok(())
     }

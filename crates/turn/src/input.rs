@@ -3,7 +3,7 @@
 use crate::jobs::JobEnd;
 use crate::talk::Talk;
 use agentd_protocol::{
-    Advice, ApprovalId, Block, Budget, CallId, ContextCompacted, ContextTruncated, Decision, Delivery,
+    Advice, ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextTruncated, Decision, Delivery,
     EffectClass, FailureClass, HookFinished, InputId, Labels, Latency, PermissionMode, Principal,
     SandboxLevel, Scope, SessionCreated, Stamp, StopReason, ThinkingLevel, ToolCallId, ToolOutcome,
     TurnError, TurnId, Usage, Verdict,
@@ -328,6 +328,8 @@ pub struct CallPlan {
     pub scopes: Vec<Scope>,
     /// The rule that session or always would add.
     pub grant: Option<String>,
+    /// What an approval of it is given for.
+    pub binding: Option<Binding>,
     /// The loop itself answers it; no tool runs.
     pub talk: Option<Talk>,
 }

@@ -148,6 +148,7 @@ fn ask(draft: &mut Draft<'_, '_>, steps: u32, ask_timeout_ms: Option<u64>) {
         scopes: Vec::new(),
         expires_at: approvals::expiry(draft.now(), ask_timeout_ms),
         grant: None,
+        binding: None,
     };
     draft.emit(asked);
 }

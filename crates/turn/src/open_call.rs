@@ -1,6 +1,6 @@
 //! One tool call of the current step, from the model's words to its one result.
 
-use agentd_protocol::{ApprovalId, EffectClass, SandboxLevel, Timestamp, ToolCallId, ToolStatus};
+use agentd_protocol::{ApprovalId, Binding, EffectClass, SandboxLevel, Timestamp, ToolCallId, ToolStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -17,6 +17,9 @@ pub struct OpenCall {
     pub input: Value,
     /// How far it is.
     pub stage: Stage,
+    /// What a person was asked about: it runs only if this is still so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Binding>,
 }
 
 /// How far a tool call is.

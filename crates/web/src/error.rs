@@ -16,6 +16,9 @@ pub enum WebError {
         /// What is wrong with it.
         why: &'static str,
     },
+    /// A redirect leads to where the rules forbid.
+    #[error("it redirects to {0}, which may not be fetched: {1}")]
+    Forbidden(String, String),
     /// The host's name could not be looked up.
     #[error("the host {host} was not found: {why}")]
     Unknown {

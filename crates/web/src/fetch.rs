@@ -3,6 +3,7 @@
 use crate::content::{self, Content, Kind};
 use crate::error::WebError;
 use crate::guard::Guard;
+use crate::hops::{Hop, Hops, NoOpinion};
 use crate::pins::Pins;
 use crate::resolver::{Resolver, SystemResolver};
 use crate::target::Target;
@@ -26,7 +27,7 @@ const ACCEPTED: &str = "text/markdown, text/html;q=0.9, application/json;q=0.9, 
 pub enum Answer {
     /// Something to read.
     Page(Page),
-    /// A redirect to another server, which nobody has judged yet.
+    /// A redirect that nobody has allowed yet.
     Elsewhere(Elsewhere),
 }
 
@@ -67,6 +68,7 @@ pub struct Fetcher {
     guard: Guard,
     pins: Pins,
     resolver: Arc<dyn Resolver>,
+    hops: Arc<dyn Hops>,
     max_bytes: usize,
     time: Duration,
 }
@@ -91,9 +93,16 @@ impl Fetcher {
             guard: Guard::new(config)?,
             pins,
             resolver,
+            hops: Arc::new(NoOpinion),
             max_bytes: usize::try_from(config.max_bytes).unwrap_or(usize::MAX),
             time: Duration::from_millis(config.timeout_ms),
         })
+    }
+
+    /// The same, with somebody who judges the addresses of redirects.
+    #[must_use]
+    pub fn judged_by(self, hops: Arc<dyn Hops>) -> Self {
+        Self { hops, ..self }
     }
 
     /// Fetches a page as text. Takes the fetcher for itself: what is pinned belongs to one fetch.
@@ -122,14 +131,17 @@ impl Fetcher {
             };
             let next = at.join(&location)?;
             self.guard.check(&next)?;
-            if !at.same_server(&next) {
-                return Ok(Fetched::Elsewhere(Elsewhere {
-                    from: at.to_string(),
-                    to: next.to_string(),
-                    status: response.status().as_u16(),
-                }));
+            match (self.hops.judge(next.as_str()).await, at.same_server(&next)) {
+                (Hop::Allowed, _) | (Hop::Unjudged, true) => at = next,
+                (Hop::Unjudged, false) | (Hop::Asked, _) => {
+                    return Ok(Fetched::Elsewhere(Elsewhere {
+                        from: at.to_string(),
+                        to: next.to_string(),
+                        status: response.status().as_u16(),
+                    }));
+                }
+                (Hop::Denied(why), _) => return Err(WebError::Forbidden(next.to_string(), why)),
             }
-            at = next;
         }
         Err(WebError::Redirects(MAX_REDIRECTS))
     }

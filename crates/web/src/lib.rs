@@ -1,8 +1,9 @@
 //! Pages from the web for agents: which addresses may be reached, fetching, and HTML as Markdown.
 //!
 //! An address has one spelling, [`Target`]: what is judged by rules is what is fetched. A name is looked up once, every
-//! address that it stands for is judged, and the connection goes to exactly these. A redirect is followed at the same
-//! server only, and judged like the first address; one that leads elsewhere is given back, so that the rules judge it.
+//! address that it stands for is judged, and the connection goes to exactly these. Each
+//! address of a redirect is judged like the first one, and by the rules through [`Hops`]: one that they allow is followed,
+//! one of the same server also where they say nothing, any other is given back, so that somebody can ask for it.
 //! HTML is read token by token, without a tree: no depth of nesting and no table makes the result much larger than the page.
 //!
 //! Invariants: I6 (time, bytes and redirects of a fetch are bounded, whatever a server sends), I7 (an address that is not
@@ -16,6 +17,7 @@ mod content;
 mod error;
 mod fetch;
 mod guard;
+mod hops;
 mod markdown;
 mod pins;
 mod resolver;
@@ -24,6 +26,7 @@ mod target;
 pub use error::WebError;
 pub use fetch::{Answer, Elsewhere, Fetcher, Page};
 pub use guard::Guard;
+pub use hops::{Hop, Hops};
 pub use resolver::{Looking, Resolver, SystemResolver};
 pub use target::Target;
 

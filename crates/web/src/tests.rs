@@ -377,3 +377,66 @@ async fn i7_the_client_knows_no_host_that_was_not_judged() {
     let found: Vec<_> = resolve("shop.example").await.unwrap().collect();
     assert_eq!(found, ["127.0.0.1:0".parse().unwrap()]);
 }
+
+/// Says of each address what the first fitting row says.
+#[derive(Debug)]
+struct Opinions(Vec<(&'static str, Hop)>);
+
+impl Hops for Opinions {
+    fn judge(&self, url: &str) -> std::pin::Pin<Box<dyn Future<Output = Hop> + Send + '_>> {
+        let fits = self.0.iter().find(|(end, _)| url.ends_with(end));
+        let hop = fits.map_or(Hop::Unjudged, |(_, hop)| hop.clone());
+        Box::pin(std::future::ready(hop))
+    }
+}
+
+async fn fetched(
+    server: &Server,
+    other: &Server,
+    opinions: Vec<(&'static str, Hop)>,
+) -> Result<Answer, WebError> {
+    let config = WebConfig {
+        allow_private: vec![
+            format!("127.0.0.1:{}", server.port),
+            format!("127.0.0.1:{}", other.port),
+        ],
+        ..WebConfig::default()
+    };
+    let target = Target::parse(&format!("http://127.0.0.1:{}/a", server.port)).unwrap();
+    let fetcher = Fetcher::new(&config).unwrap();
+    fetcher
+        .judged_by(Arc::new(Opinions(opinions)))
+        .fetch(&target, false)
+        .await
+}
+
+#[tokio::test]
+async fn redteam_35_i7_the_rules_have_a_word_on_each_hop() {
+    let other = Server::start(&[&ok("text/plain", "there")]).await;
+    let leads_off = format!(
+        "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:{}/there\r\n\r\n",
+        other.port
+    );
+    let stays = "HTTP/1.1 302 Found\r\nLocation: /here\r\n\r\n";
+    // Denied at the same server, and at another; asked about at the same server.
+    for (answer, opinion) in [
+        (stays, ("/here", Hop::Denied("no".into()))),
+        (&leads_off, ("/there", Hop::Denied("no".into()))),
+    ] {
+        let server = Server::start(&[answer]).await;
+        let refused = fetched(&server, &other, vec![opinion]).await;
+        assert!(matches!(refused, Err(WebError::Forbidden(..))), "{refused:?}");
+    }
+    for (answer, opinions) in [(stays, vec![("/here", Hop::Asked)]), (leads_off.as_str(), vec![])] {
+        let server = Server::start(&[answer]).await;
+        let given_back = fetched(&server, &other, opinions).await.unwrap();
+        assert!(matches!(given_back, Answer::Elsewhere(_)), "{given_back:?}");
+    }
+    assert_eq!(other.asked(), Vec::<String>::new());
+    // Positive control: what they allow is followed, also elsewhere.
+    let server = Server::start(&[&leads_off]).await;
+    let followed = fetched(&server, &other, vec![("/there", Hop::Allowed)])
+        .await
+        .unwrap();
+    assert!(matches!(followed, Answer::Page(page) if page.text.contains("there")));
+}

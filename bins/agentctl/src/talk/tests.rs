@@ -130,6 +130,7 @@ fn asked(approval: ApprovalId) -> Event {
             scopes: vec![Scope::Once],
             expires_at: None,
             grant: None,
+            binding: None,
         },
     )
 }

@@ -1,8 +1,8 @@
 //! The other actors, reduced to what a test wants of them.
 
-use agentd_actor_kit::{Done, FeedMsg, GateMsg, Read, StoreMsg, ToolMsg};
+use agentd_actor_kit::{CallDetail, Done, FeedMsg, GateMsg, Read, StoreMsg, ToolMsg};
 use agentd_policy::Judgement;
-use agentd_protocol::{Delta, RunState, Scope, SessionId, Verdict, VerdictKind};
+use agentd_protocol::{Binding, Delta, RunState, Scope, SessionId, Verdict, VerdictKind};
 use agentd_store::testing::CountingLog;
 use agentd_store::{Append, Outcome, Placement as _, SessionLog as _};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SupervisionEvent};
@@ -158,7 +158,10 @@ impl Strings {
 
     async fn tools(&self, message: ToolMsg) {
         match message {
-            ToolMsg::Detail { prepared, done, .. } => done.answer(format!("detail of {}", prepared.name)),
+            ToolMsg::Detail { prepared, done, .. } => done.answer(CallDetail {
+                text: format!("detail of {}", prepared.name),
+                binding: Ok(Binding::default()),
+            }),
             ToolMsg::SessionEnded { session } => {
                 let _ = self.cold.send(session);
             }

@@ -144,7 +144,7 @@ async fn what_cannot_be_read_is_told_with_a_code() {
     assert_eq!(
         moved.llm_text,
         format!(
-            "{url} redirects (301) to another server: https://docs.rs/new\nNothing was read. Call WebFetch with that address if you want it.\n"
+            "{url} redirects (301) to https://docs.rs/new, which nobody has allowed yet.\nNothing was read. Call WebFetch with that address if you want it.\n"
         )
     );
     assert_eq!(

@@ -474,6 +474,10 @@ impl World {
             sandbox: SandboxLevel::None,
             scopes: vec![Scope::Once, Scope::Session, Scope::Always],
             grant: Some(format!("{name}(it)")),
+            binding: Some(Binding {
+                input: format!("the hash of {name}"),
+                ..Binding::default()
+            }),
             talk: None,
         }
     }

@@ -84,6 +84,7 @@ impl Log {
             scopes: vec![Scope::Once],
             expires_at: None,
             grant: None,
+            binding: None,
         };
         let open = OpenApproval {
             approval,

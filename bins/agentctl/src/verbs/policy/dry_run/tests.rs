@@ -121,6 +121,7 @@ fn rules_grants_and_the_mode_of_the_session_count_from_when_they_were_given() {
         scopes: vec![Scope::Once, Scope::Session],
         expires_at: None,
         grant: Some("Bash(make)".into()),
+        binding: None,
     });
     log.push(ApprovalDecided {
         approval,

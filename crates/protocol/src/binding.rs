@@ -1,0 +1,83 @@
+//! What an approval is given for: exactly this call, here, with these files.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What a person was asked about. It is recorded with the question and made again before the call runs; where the two
+/// differ the answer is void. Hashes are SHA-256 in hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Binding {
+    /// The hash of the tool's name and its arguments.
+    pub input: String,
+    /// Where the working directory really is.
+    pub cwd: String,
+    /// The hash of the names and values that a command finds in its environment; absent where no command runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<String>,
+    /// The files that the call is about, with the hash of each, or a word for why there is none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, String>,
+}
+
+impl Binding {
+    /// What is different now, for people; empty when nothing is.
+    #[must_use]
+    pub fn changes(&self, now: &Self) -> Vec<String> {
+        let mut changes = Vec::new();
+        let mut differs = |different: bool, what: &str| {
+            if different {
+                changes.push(what.to_owned());
+            }
+        };
+        differs(self.input != now.input, "the arguments of the call");
+        differs(self.cwd != now.cwd, "the working directory");
+        differs(self.environment != now.environment, "the environment of commands");
+        let names = self.files.keys().chain(now.files.keys());
+        let mut names: Vec<&String> = names
+            .filter(|name| self.files.get(*name) != now.files.get(*name))
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        changes.extend(names.into_iter().map(|name| format!("the file {name}")));
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_difference_is_named_once() {
+        let files = |files: &[(&str, &str)]| {
+            files
+                .iter()
+                .map(|(name, hash)| ((*name).to_owned(), (*hash).to_owned()))
+                .collect()
+        };
+        let asked = Binding {
+            input: "a".into(),
+            cwd: "/w".into(),
+            environment: Some("e".into()),
+            files: files(&[("x.sh", "1"), ("y", "2"), ("gone", "3")]),
+        };
+        assert_eq!(asked.changes(&asked.clone()), Vec::<String>::new());
+        let now = Binding {
+            input: "b".into(),
+            cwd: "/v".into(),
+            environment: None,
+            files: files(&[("x.sh", "9"), ("y", "2"), ("new", "4")]),
+        };
+        assert_eq!(
+            asked.changes(&now),
+            [
+                "the arguments of the call",
+                "the working directory",
+                "the environment of commands",
+                "the file gone",
+                "the file new",
+                "the file x.sh",
+            ]
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! Addresses to which a server sends a call on: the rules judge each of them.
+
+use agentd_actor_kit::{GateMsg, Handle, JudgeRequest};
+use agentd_policy::{Judgement, Subject};
+use agentd_protocol::VerdictKind;
+use agentd_tools::{AddressGate, Hop};
+use std::time::Duration;
+
+/// How long the gate may take; without an answer the address is denied.
+const JUDGED_WITHIN: Duration = Duration::from_secs(5);
+
+/// The gate as a running call sees it.
+pub(crate) fn gate(judge: Option<(Handle<GateMsg>, Box<JudgeRequest>)>) -> AddressGate {
+    let Some((gate, request)) = judge else {
+        return AddressGate::nobody();
+    };
+    AddressGate::new(move |url| {
+        let gate = gate.clone();
+        let request = Box::new(JudgeRequest {
+            subject: Subject::Url(url),
+            ..(*request).clone()
+        });
+        async move {
+            let judged = gate
+                .call(JUDGED_WITHIN, |done| GateMsg::Judge { request, done })
+                .await;
+            judged.map_or_else(
+                |error| Hop::Denied(error.to_string()),
+                |judgement| hop(&judgement),
+            )
+        }
+    })
+}
+
+fn hop(judgement: &Judgement) -> Hop {
+    let verdict = &judgement.verdict;
+    match verdict.kind {
+        VerdictKind::Allow => Hop::Allowed,
+        VerdictKind::Ask if verdict.rule.starts_with("mode:") => Hop::Unjudged,
+        VerdictKind::Ask => Hop::Asked,
+        VerdictKind::Deny => Hop::Denied(verdict.reason.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::Verdict;
+
+    #[test]
+    fn i7_only_an_allow_is_an_allow() {
+        for (kind, rule, expected) in [
+            (VerdictKind::Allow, "WebFetch(domain:docs.rs)", Hop::Allowed),
+            (VerdictKind::Ask, "mode:default", Hop::Unjudged),
+            (VerdictKind::Ask, "WebFetch(*)", Hop::Asked),
+            (VerdictKind::Deny, "gate:error", Hop::Denied("so it is".into())),
+        ] {
+            let verdict = Verdict {
+                kind,
+                rule: rule.into(),
+                reason: "so it is".into(),
+            };
+            let judgement = Judgement {
+                verdict,
+                ..Judgement::denied("", "")
+            };
+            assert_eq!(hop(&judgement), expected, "{rule}");
+        }
+    }
+}

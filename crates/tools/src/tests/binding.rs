@@ -1,0 +1,157 @@
+//! What an approval is bound to, and what voids it.
+
+use super::*;
+use crate::Prepared;
+use agentd_protocol::Binding;
+use serde_json::json;
+
+fn environment(value: &str) -> Environment {
+    Environment::default().with("PATH", "/bin").with("GRANTED", value)
+}
+
+fn call(name: &str, input: Value) -> Prepared {
+    Registry::builtin(&ToolLimits::default())
+        .prepare(name, &input)
+        .unwrap()
+}
+
+fn bash(command: &str) -> Prepared {
+    call("Bash", json!({ "command": command }))
+}
+
+fn bind(world: &World, prepared: &Prepared, value: &str) -> Binding {
+    let beneath = Beneath::open(&world.root()).unwrap();
+    prepared.binding(&beneath, &environment(value)).unwrap()
+}
+
+/// What is told when this changes between question and run; nothing when it still holds.
+fn told(world: &World, asked: &Prepared, runs: &Prepared, change: impl FnOnce()) -> Option<String> {
+    let bound = bind(world, asked, "a");
+    change();
+    let refused = runs.unbound(&bound, Ok(bind(world, runs, "a")))?;
+    assert_eq!(
+        (refused.status, code(&refused)),
+        (ToolStatus::Denied, "E_CHANGED".into())
+    );
+    Some(refused.llm_text)
+}
+
+#[test]
+fn redteam_45_i7_a_changed_script_argument_place_or_environment_voids_an_approval() {
+    let world = World::new();
+    world
+        .put("x.sh", "echo good\n")
+        .put("log", "one\n")
+        .put("other/x.sh", "echo good\n");
+    let root = world.root();
+    let run = bash("sh x.sh");
+    // Positive control: nothing changed, or only what the command does not depend on.
+    assert_eq!(told(&world, &run, &run, || {}), None);
+    assert_eq!(told(&world, &run, &run, || drop(world.put("log", "two\n"))), None);
+    let reads = bash("tail log");
+    assert_eq!(
+        told(&world, &reads, &reads, || drop(world.put("log", "three\n"))),
+        None
+    );
+
+    let said = told(&world, &run, &run, || drop(world.put("x.sh", "echo bad\n"))).unwrap();
+    assert!(said.contains("the file x.sh"), "{said}");
+    let said = told(&world, &run, &bash("sh x.sh --force"), || {}).unwrap();
+    assert!(said.contains("the arguments of the call"), "{said}");
+    let said = told(&world, &run, &run, || fs::remove_file(root.join("x.sh")).unwrap()).unwrap();
+    assert!(said.contains("the file x.sh"), "{said}");
+    let said = told(&world, &run, &run, || {
+        std::os::unix::fs::symlink("other/x.sh", root.join("x.sh")).unwrap();
+    });
+    assert!(
+        said.unwrap().contains("the file x.sh"),
+        "a script that was not there before"
+    );
+    // A link that is turned to another script.
+    let said = told(&world, &run, &run, || {
+        world.put("evil.sh", "echo bad\n");
+        fs::remove_file(root.join("x.sh")).unwrap();
+        std::os::unix::fs::symlink("evil.sh", root.join("x.sh")).unwrap();
+    });
+    assert!(said.unwrap().contains("the file x.sh"));
+    let before = bind(&world, &run, "a");
+    let refused = run.unbound(&before, Ok(bind(&world, &run, "b"))).unwrap();
+    assert!(refused.llm_text.contains("the environment of commands"));
+    let elsewhere = World::new();
+    let refused = run.unbound(&before, Ok(bind(&elsewhere, &run, "a"))).unwrap();
+    assert!(refused.llm_text.contains("the working directory"));
+    let unknown = run.unbound(&before, Err("the disk is gone".into())).unwrap();
+    assert!(
+        unknown.llm_text.contains("the disk is gone"),
+        "what cannot be found out is denied"
+    );
+}
+
+#[test]
+fn redteam_45_i7_a_changed_target_voids_the_approval_of_an_edit() {
+    let world = World::new();
+    world.put("a", "1\n");
+    let edit = call(
+        "Edit",
+        json!({ "file_path": "a", "old_string": "1", "new_string": "2" }),
+    );
+    assert_eq!(told(&world, &edit, &edit, || {}), None, "positive control");
+    let said = told(&world, &edit, &edit, || drop(world.put("a", "1\n1\n"))).unwrap();
+    assert!(said.contains("the file a"), "{said}");
+    let write = call("Write", json!({ "file_path": "new", "content": "x" }));
+    let said = told(&world, &write, &write, || drop(world.put("new", "mine\n"))).unwrap();
+    assert!(said.contains("the file new"), "{said}");
+}
+
+#[test]
+fn i8_the_environment_is_bound_without_being_told() {
+    let world = World::new();
+    let bound = bind(&world, &bash("true"), "hunter2");
+    let text = serde_json::to_string(&bound).unwrap();
+    assert!(!text.contains("hunter2") && !text.contains("GRANTED"), "{text}");
+    assert!(
+        bind(&world, &call("Read", json!({ "file_path": "a" })), "x")
+            .environment
+            .is_none()
+    );
+}
+
+#[test]
+fn i6_a_command_about_too_many_files_cannot_be_approved() {
+    let world = World::new();
+    let names: Vec<String> = (0..257).map(|n| format!("f{n}")).collect();
+    for name in &names {
+        world.put(name, "x");
+    }
+    let beneath = Beneath::open(&world.root()).unwrap();
+    let bound = |count: usize| {
+        let command = format!("sh {}", names.get(..count).unwrap().join(" "));
+        bash(&command).binding(&beneath, &environment("a"))
+    };
+    assert_eq!(bound(256).unwrap().files.len(), 256);
+    assert!(bound(257).unwrap_err().contains("256"));
+}
+
+#[test]
+fn redteam_46_a_call_cannot_ask_for_fewer_walls_more_time_or_another_session() {
+    let registry = Registry::builtin(&ToolLimits::default());
+    let refused = |name: &str, input: Value| code(&registry.prepare(name, &input).unwrap_err());
+    assert!(
+        registry.prepare("Bash", &json!({ "command": "ls" })).is_ok(),
+        "positive control"
+    );
+    for extra in [
+        json!({ "command": "ls", "sandbox": "off" }),
+        json!({ "command": "ls", "dangerously_disable_sandbox": true }),
+        json!({ "command": "ls", "session": "0192" }),
+        json!({ "command": "ls", "workdir": "/" }),
+        json!({ "command": "ls", "env": { "LD_PRELOAD": "x" } }),
+        json!({ "command": "ls", "timeout_ms": 86_400_000 }),
+    ] {
+        assert_eq!(refused("Bash", extra.clone()), "E_INVALID_ARGS", "{extra}");
+    }
+    assert_eq!(
+        refused("Read", json!({ "file_path": "a", "session": "0192" })),
+        "E_INVALID_ARGS"
+    );
+}
