@@ -134,7 +134,7 @@ impl Pool {
     }
 
     /// The same as far as it is known within the pool's patience. A server that is being started goes on with that.
-    pub(crate) async fn offers_soon(&self, workdir: &Path) -> Vec<Listing> {
+    pub(crate) async fn offers_soon(&self, workdir: &Path, servers: &[String]) -> Vec<Listing> {
         let patience = self.0.bounds.patience;
         let ask = |spec: &Arc<ServerSpec>| {
             let (pool, spec, workdir) = (self.clone(), Arc::clone(spec), workdir.to_owned());
@@ -153,7 +153,8 @@ impl Pool {
                 Listing { server, offers }
             }
         };
-        let asked: Vec<_> = self.0.specs.iter().map(ask).collect();
+        let wanted = |spec: &&Arc<ServerSpec>| servers.contains(&spec.name);
+        let asked: Vec<_> = self.0.specs.iter().filter(wanted).map(ask).collect();
         join_all(asked).await
     }
 

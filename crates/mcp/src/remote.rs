@@ -19,8 +19,8 @@ impl Remote for Pool {
         self.names()
     }
 
-    async fn offered(&self, workdir: &Path) -> Vec<Offered> {
-        self.offers_soon(workdir).await.into_iter().map(offered).collect()
+    async fn offered(&self, workdir: &Path, servers: &[String]) -> Vec<Offered> {
+        self.offers_soon(workdir, servers).await.into_iter().map(offered).collect()
     }
 
     async fn call(&self, workdir: &Path, call: RemoteCall, ctx: &ToolContext) -> Finished {

@@ -13,7 +13,7 @@ use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, St
 use agentd_settings::Settings;
 use agentd_store::Backend;
 use agentd_tool_executor::{ExecutorArgs, ToolExecutor};
-use agentd_tools::Registry as Tools;
+use agentd_tools::{Registry as Tools, Remote};
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Message};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -56,6 +56,7 @@ pub(crate) struct ChildArgs {
     pub(crate) models: Models,
     pub(crate) http: reqwest::Client,
     pub(crate) tools: Tools,
+    pub(crate) remote: Option<Arc<dyn Remote>>,
     pub(crate) executor: ExecutorArgs,
     pub(crate) clock: Clock,
     pub(crate) home: Option<String>,
@@ -196,8 +197,10 @@ impl Children {
             workers: Box::new(KidSpawner {
                 http: args.http.clone(),
                 store: self.store.handle(),
+                remote: args.remote.clone(),
             }),
             registry: args.tools.clone(),
+            remote: args.remote.clone(),
             hooks: hooks(args),
             config: Arc::new(core_config(&args.settings)),
             sandbox: args.executor.sandboxing.level(),

@@ -104,6 +104,7 @@ pub(crate) async fn child_args(
         models: models.clone(),
         http: http(settings)?,
         tools: Tools::builtin(&settings.tools),
+        remote: None,
         executor: executor(settings, &args.environment, &args.paths).await?,
         clock,
         home: args.environment.get("HOME").cloned(),

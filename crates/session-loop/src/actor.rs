@@ -98,6 +98,10 @@ impl Shell {
             } => self.hooked(tool_call, attempt, *ran).await,
             SessionMsg::Judged { tool_call, judgement } => self.judged(tool_call, judgement).await,
             SessionMsg::Detailed { tool_call, detail } => self.detailed(tool_call, detail).await,
+            SessionMsg::Offered { found } => {
+                self.servers_said(found);
+                Ok(())
+            }
             SessionMsg::Deciders { approval, count } => {
                 self.advance(Input::Deciders {
                     approval,

@@ -129,7 +129,6 @@ impl Shell {
             .get(&start.model)
             .map_err(|error| (FailureClass::InvalidRequest, error.message))?;
         let created = self.agent.durable().settings.as_ref();
-        let offered = created.map_or(&[][..], |settings| &settings.tools);
         let adjust = Adjust {
             thinking: start.thinking,
             tool_protocol: created.and_then(|created| created.limits.tool_protocol),
@@ -139,7 +138,7 @@ impl Shell {
         let spec = self.requests.adjusted(spec, adjust);
         let body = self
             .requests
-            .body(&services, offered, &spec, &self.transcript, start.tools_off);
+            .body(&self.kit, &spec, &self.transcript, start.tools_off);
         // Others need only what is encoded.
         let wants_messages = spec.dialect == Dialect::Scripted || spec.record.is_some();
         let messages = if wants_messages {
@@ -149,7 +148,7 @@ impl Shell {
         };
         let tools = match spec.tool_protocol {
             ToolProtocol::Native => Vec::new(),
-            ToolProtocol::JsonText => offered.to_vec(),
+            ToolProtocol::JsonText => self.kit.offered().to_vec(),
         };
         let (call, attempt) = (start.call, start.attempt);
         let job = ModelJob {

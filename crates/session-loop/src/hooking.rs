@@ -51,8 +51,8 @@ impl Shell {
             return Some((outcome, blobs));
         };
         let tool = self
-            .services
-            .registry
+            .kit
+            .registry()
             .get(&name)
             .map_or(name, |spec| spec.name.clone().into_owned());
         if !self.services.hooks.hears(Hooks::event_of(&outcome), &tool) {

@@ -52,16 +52,22 @@ impl Shell {
 
     /// Checks a call; the error is its result.
     pub(crate) fn prepare(&self, name: &str, input: &Value) -> Result<Prepared, Box<ToolOutcome>> {
-        let registry = &self.services.registry;
-        let offered = |name: &str| self.offered().iter().any(|tool| tool == name);
+        let registry = self.kit.registry();
+        let offered = |name: &str| self.kit.offered().iter().any(|tool| tool == name);
         if registry.get(name).is_some_and(|spec| !offered(&spec.name)) {
             let text = format!(
                 "There is no tool {name:?} in this session. The tools are: {}.",
-                self.offered().join(", ")
+                self.kit.offered().join(", ")
             );
             return Err(Box::new(ToolOutcome {
                 details: Some(json!({ "code": "E_TOOL_DISABLED" })),
                 ..ToolOutcome::text(ToolStatus::Error, text)
+            }));
+        }
+        if let Some(why) = self.kit.why_not(name.trim()) {
+            return Err(Box::new(ToolOutcome {
+                details: Some(json!({ "code": "E_TOOL" })),
+                ..ToolOutcome::text(ToolStatus::Error, why)
             }));
         }
         let prepared = registry.prepare(name, input).map_err(Box::new)?;

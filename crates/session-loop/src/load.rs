@@ -1,6 +1,8 @@
 //! From the log to a loop's state. Runs in a task of the supervisor, never in a handler.
 
 use crate::error::LoopError;
+use crate::kit::Kit;
+use crate::servers;
 use crate::services::Services;
 use agentd_actor_kit::{CallError, Read, StoreMsg};
 use agentd_protocol::{Event, EventBody, Fault, Seq, SessionCreated, SessionId, Timestamp};
@@ -22,6 +24,7 @@ pub struct Folded {
     pub(crate) transcript: Transcript,
     pub(crate) seen: FilesSeen,
     pub(crate) system: String,
+    pub(crate) kit: Kit,
 }
 
 impl Folded {
@@ -34,7 +37,13 @@ impl Folded {
             transcript: Transcript::new(),
             seen: FilesSeen::default(),
             system: String::new(),
+            kit: Kit::new(&services.registry, &[], Vec::new()),
         }
+    }
+
+    async fn equip(&mut self, services: &Services, created: &SessionCreated) {
+        let found = servers::gather(services, created).await;
+        self.kit = Kit::new(&services.registry, &created.tools, found);
     }
 
     fn apply(&mut self, event: &Event) -> Result<(), LoopError> {
@@ -68,6 +77,7 @@ pub async fn fresh(
 ) -> Result<Folded, LoopError> {
     let mut folded = Folded::empty(services, session, 1);
     folded.system = system_prompt(services, created.clone(), services.clock.now()).await?;
+    folded.equip(services, created).await;
     Ok(folded)
 }
 
@@ -92,7 +102,8 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
     }
     let durable = folded.agent.durable();
     if let Some(created) = durable.settings.clone() {
-        folded.system = system_prompt(services, created, durable.created_at).await?;
+        folded.system = system_prompt(services, created.clone(), durable.created_at).await?;
+        folded.equip(services, &created).await;
     }
     Ok(folded)
 }

@@ -1,6 +1,6 @@
 //! The request of a model call, from pieces that are encoded once.
 
-use crate::services::Services;
+use crate::kit::Kit;
 use agentd_protocol::SessionId;
 use agentd_provider::{
     Adjust, EncodedHistory, ModelSpec, Params, Prompt, RequestBody, ToolChoice, ToolDef, encode_prefix,
@@ -38,6 +38,7 @@ struct Adjusted {
 struct Frame {
     spec: Arc<ModelSpec>,
     tools_off: bool,
+    kit: u64,
     prefix: Bytes,
     suffix: Bytes,
 }
@@ -57,7 +58,7 @@ impl Requests {
     }
 
     /// Stands for everything that a provider's prompt cache depends on, besides the model: the same number, the same
-    /// bytes before the conversation's new end. The tools of a session never change.
+    /// bytes before the conversation's new end. So does the id of its tools ([`Kit::id`]).
     pub(crate) fn prefix_id(&self, transcript: &Transcript) -> u64 {
         self.system_hash ^ transcript.generation().rotate_left(32)
     }
@@ -86,32 +87,31 @@ impl Requests {
     /// The body of the next request.
     pub(crate) fn body(
         &mut self,
-        services: &Services,
-        offered: &[String],
+        kit: &Kit,
         spec: &Arc<ModelSpec>,
         transcript: &Transcript,
         tools_off: bool,
     ) -> RequestBody {
         self.history
             .extend(spec, transcript.generation(), transcript.messages());
-        let (prefix, suffix) = self.frame(&services.registry, offered, spec, tools_off);
+        let (prefix, suffix) = self.frame(kit, spec, tools_off);
         RequestBody::new(prefix, &self.history, suffix)
     }
 
     fn frame(
         &mut self,
-        registry: &Registry,
-        offered: &[String],
+        kit: &Kit,
         spec: &Arc<ModelSpec>,
         tools_off: bool,
     ) -> (Bytes, Bytes) {
         if let Some(frame) = &self.frame
             && Arc::ptr_eq(&frame.spec, spec)
             && frame.tools_off == tools_off
+            && frame.kit == kit.id()
         {
             return (frame.prefix.clone(), frame.suffix.clone());
         }
-        let tools = definitions(registry, offered);
+        let tools = definitions(kit.registry(), kit.offered());
         let params = Params {
             tool_choice: if tools_off {
                 ToolChoice::Off
@@ -124,6 +124,7 @@ impl Requests {
         let frame = Frame {
             spec: Arc::clone(spec),
             tools_off,
+            kit: kit.id(),
             prefix: encode_prefix(spec, &Prompt { system: &self.system }, &tools, &params),
             suffix: encode_suffix(spec, &tools, &params),
         };

@@ -6,7 +6,7 @@ use crate::workers::Workers;
 use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, StoreMsg, ToolMsg};
 use agentd_hooks::Hooks;
 use agentd_protocol::SandboxLevel;
-use agentd_tools::Registry;
+use agentd_tools::{Registry, Remote};
 use agentd_turn::Config;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,8 +28,10 @@ pub struct Services {
     pub models: Models,
     /// Who starts the kids.
     pub workers: Box<dyn Workers>,
-    /// The tools.
+    /// The tools that are built in.
     pub registry: Registry,
+    /// Who runs the tools of servers, if there are any.
+    pub remote: Option<Arc<dyn Remote>>,
     /// The operator's hooks.
     pub hooks: Hooks,
     /// Settings of the core.

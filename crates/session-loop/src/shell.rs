@@ -2,6 +2,7 @@
 
 use crate::error::LoopError;
 use crate::jobs;
+use crate::kit::Kit;
 use crate::live::Live;
 use crate::load::Folded;
 use crate::outbox::{After, Asker, Batch, Outbox};
@@ -17,7 +18,7 @@ use agentd_tools::{FilesSeen, Jobs};
 use agentd_transcript::Transcript;
 use agentd_turn::{Agent, Effect, Input, Scene};
 use ractor::ActorRef;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -34,6 +35,14 @@ pub struct Shell {
     /// Background jobs. They die with this loop.
     pub(crate) jobs: Jobs,
     pub(crate) requests: Requests,
+    /// Its tools.
+    pub(crate) kit: Kit,
+    /// What they are between this turn and the next.
+    pub(crate) next_kit: Option<Kit>,
+    /// The servers are being asked.
+    pub(crate) asking: bool,
+    /// Servers of which a person was warned.
+    pub(crate) warned: BTreeSet<String>,
     pub(crate) outbox: Outbox,
     /// Inputs that came up while another was carried out.
     pub(crate) follow: VecDeque<Task>,
@@ -78,6 +87,10 @@ impl Shell {
             seen: Arc::new(folded.seen),
             jobs,
             requests: Requests::new(folded.session, folded.system),
+            kit: folded.kit,
+            next_kit: None,
+            asking: false,
+            warned: BTreeSet::new(),
             outbox: Outbox::new(folded.session, folded.epoch, head),
             follow: VecDeque::new(),
             kids: Kids::default(),
@@ -125,7 +138,7 @@ impl Shell {
             stamp: services.clock.stamp(),
             models: &|name| services.models.facts(name),
             input_tokens_estimate: self.transcript.estimate_tokens(),
-            prefix: self.requests.prefix_id(&self.transcript),
+            prefix: self.requests.prefix_id(&self.transcript) ^ self.kit.id(),
         };
         let step = self.agent.step(task.input, scene);
         let mut asker = task.asker;
@@ -210,6 +223,9 @@ impl Shell {
             self.forget_plan(finished.tool_call);
         } else if let EventBody::TurnFinished(_) = &event.body {
             self.forget_plans();
+            self.between_turns();
+        } else if let EventBody::TurnStarted(_) = &event.body {
+            self.warn_of_servers();
         }
     }
 
@@ -223,12 +239,4 @@ impl Shell {
             .unwrap_or_default()
     }
 
-    /// The tools that the session offers.
-    pub(crate) fn offered(&self) -> &[String] {
-        self.agent
-            .durable()
-            .settings
-            .as_ref()
-            .map_or(&[], |settings| &settings.tools)
-    }
 }

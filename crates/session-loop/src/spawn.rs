@@ -5,7 +5,9 @@ use agentd_actor_kit::{Handle, StoreMsg};
 use agentd_model_client::{CallStart, ModelCall};
 use agentd_tool_executor::{ToolCall, ToolStart};
 use async_trait::async_trait;
+use agentd_tools::Remote;
 use ractor::{ActorCell, SpawnErr};
+use std::sync::Arc;
 
 /// Starts model calls and tool calls.
 #[derive(Debug)]
@@ -14,6 +16,8 @@ pub struct KidSpawner {
     pub http: reqwest::Client,
     /// Who keeps output that is too long for the log.
     pub store: Handle<StoreMsg>,
+    /// Who runs the tools of servers, if there are any.
+    pub remote: Option<Arc<dyn Remote>>,
 }
 
 #[async_trait]

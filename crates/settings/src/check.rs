@@ -36,6 +36,7 @@ pub(crate) fn check(loaded: &Loaded) -> Vec<Problem> {
     check.choices();
     check.web();
     check.hooks();
+    check.mcp();
     if check.problems.is_empty() {
         check.problems = unsupported(loaded);
     }
@@ -131,6 +132,12 @@ impl Check<'_> {
     fn hooks(&mut self) {
         if let Some((n, what, fix)) = self.settings().hooks.problem() {
             self.require(false, &format!("hooks.run[{n}]"), what, fix);
+        }
+    }
+
+    fn mcp(&mut self) {
+        if let Some((key, what, fix)) = self.settings().mcp.problem() {
+            self.require(false, &key, what, fix);
         }
     }
 

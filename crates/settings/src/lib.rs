@@ -14,6 +14,7 @@ mod error;
 mod hooks;
 mod layer;
 mod load;
+mod mcp;
 mod models;
 mod origin;
 mod preset;
@@ -32,6 +33,7 @@ pub use daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 pub use error::{Problem, SettingsError};
 pub use hooks::{HOOK_ROUNDS, HookConfig, HookFallback, HooksConfig};
 pub use load::{Loaded, Sources, load};
+pub use mcp::{McpConfig, McpSandbox, McpScope, McpServer};
 pub use models::{
     CapabilitiesConfig, CompatConfig, Credential, CredentialSource, Dialect, ModelChoice, ModelConfig,
     ProviderConfig, RatesConfig, RetryConfig, SchedulerConfig, ThinkingForm, ThinkingSwitch,

@@ -2,6 +2,7 @@
 
 use crate::daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 use crate::hooks::HooksConfig;
+use crate::mcp::McpConfig;
 use crate::models::{
     Credential, Dialect, ModelChoice, ModelConfig, ProviderConfig, RetryConfig, SchedulerConfig,
 };
@@ -42,6 +43,8 @@ pub struct Settings {
     pub sandbox: SandboxConfig,
     /// `[hooks]`.
     pub hooks: HooksConfig,
+    /// `[mcp]`.
+    pub mcp: McpConfig,
     /// `[budget]`.
     pub budget: BudgetConfig,
     /// `[limits]`.
@@ -67,6 +70,7 @@ impl Default for Settings {
             permission: PermissionConfig::default(),
             sandbox: SandboxConfig::default(),
             hooks: HooksConfig::default(),
+            mcp: McpConfig::default(),
             budget: BudgetConfig::default(),
             limits: LimitsConfig::default(),
             log: LogConfig::default(),

@@ -39,8 +39,8 @@ pub struct RemoteCall {
 pub trait Remote: Debug + Send + Sync {
     /// The names of the servers.
     fn servers(&self) -> Vec<String>;
-    /// What they offer to a session in a directory, as far as it is known soon.
-    async fn offered(&self, workdir: &Path) -> Vec<Offered>;
+    /// What some of them offer to a session in a directory, as far as it is known soon.
+    async fn offered(&self, workdir: &Path, servers: &[String]) -> Vec<Offered>;
     /// Calls a tool. Dropping the future gives the call up, and tells its server so.
     async fn call(&self, workdir: &Path, call: RemoteCall, ctx: &ToolContext) -> Finished;
 }

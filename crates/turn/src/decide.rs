@@ -3,6 +3,7 @@
 use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::input::Input;
+use agentd_protocol::WarningRaised;
 use crate::{
     approvals, attempts, calls, command, ending, hooks, inbox, jobs, judging, overflow, recover, steps,
     timers,

@@ -1,0 +1,88 @@
+//! What tool servers offer to a session: asked for when it is loaded and after each turn, never in a handler. What they say
+//! comes into force between two turns, so that the requests of a turn begin with the same bytes.
+
+use crate::kit::{Kit, may_mean};
+use crate::services::Services;
+use crate::shell::Shell;
+use crate::work::Task;
+use agentd_actor_kit::{Done, GateMsg, SessionMsg};
+use agentd_protocol::SessionCreated;
+use agentd_tools::Offered;
+use agentd_turn::Input;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What the servers offer that a session may use, without what rules deny wholly. Ends in bounded time.
+pub(crate) async fn gather(services: &Services, created: &SessionCreated) -> Vec<Offered> {
+    let Some(remote) = &services.remote else {
+        return Vec::new();
+    };
+    let mut servers = remote.servers();
+    servers.retain(|server| may_mean(&created.tools, server));
+    if servers.is_empty() {
+        return Vec::new();
+    }
+    let mut found = remote.offered(Path::new(&created.workdir), &servers).await;
+    let tools = found
+        .iter()
+        .flat_map(|one| one.tools.iter().flatten())
+        .map(|tool| tool.spec().name.clone().into_owned())
+        .collect();
+    let rules = created.rules.clone();
+    let denied = |done| GateMsg::WhollyDenied { tools, rules, done };
+    // Without an answer they are offered: each call is judged.
+    let denied = services.gate.call(services.timing.load, denied).await.unwrap_or_default();
+    for tools in found.iter_mut().filter_map(|one| one.tools.as_mut().ok()) {
+        tools.retain(|tool| denied.iter().all(|name| *name != tool.spec().name));
+    }
+    found
+}
+
+impl Shell {
+    /// A turn ended: what the servers said meanwhile comes into force, and they are asked again.
+    pub(crate) fn between_turns(&mut self) {
+        if let Some(kit) = self.next_kit.take() {
+            self.kit = kit;
+        }
+        let Some(created) = self.agent.durable().settings.clone() else {
+            return;
+        };
+        if self.asking || self.services.remote.is_none() {
+            return;
+        }
+        self.asking = true;
+        let done = Done::cast(&self.me, |found| SessionMsg::Offered { found });
+        let services = Arc::clone(&self.services);
+        tokio::spawn(async move { done.answer(gather(&services, &created).await) });
+    }
+
+    /// The servers said what they offer now; no word changes nothing.
+    pub(crate) fn servers_said(&mut self, found: Option<Vec<Offered>>) {
+        self.asking = false;
+        let durable = self.agent.durable();
+        let (Some(found), Some(created)) = (found, &durable.settings) else {
+            return;
+        };
+        let kit = Kit::new(&self.services.registry, &created.tools, found);
+        if durable.turn.is_some() {
+            self.next_kit = Some(kit);
+        } else {
+            self.kit = kit;
+        }
+    }
+
+    /// A turn begins: a person is told once of each server whose tools are missing in it.
+    pub(crate) fn warn_of_servers(&mut self) {
+        let missing = self.kit.missing();
+        self.warned.retain(|server| missing.iter().any(|(name, _)| name == server));
+        for (server, why) in missing {
+            if self.warned.insert(server.clone()) {
+                let message = format!("the tools of the server {server} are missing: {why}");
+                self.follow.push_back(Task::of(Input::Warned {
+                    code: "tool_server",
+                    message,
+                }));
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! `[mcp]`: tool servers that speak the Model Context Protocol.
+
+use crate::duration;
+use agentd_protocol::EffectClass;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The most servers that can be configured.
+const MOST: usize = 64;
+/// Longest name of a server: with its prefix it leaves room for the names of its tools.
+const NAME_BYTES: usize = 24;
+/// The longest time limit.
+const LONGEST: Duration = Duration::from_secs(86_400);
+
+/// `[mcp]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct McpConfig {
+    /// How long the start of a session waits for servers that are being started.
+    #[serde(with = "duration::plain")]
+    pub ready_within: Duration,
+    /// Servers that run at the same time, over all working directories.
+    pub max_running: u32,
+    /// `[mcp.servers.*]`.
+    pub servers: BTreeMap<String, McpServer>,
+}
+
+impl Default for McpConfig {
+    fn default() -> Self {
+        Self {
+            ready_within: Duration::from_secs(15),
+            max_running: 64,
+            servers: BTreeMap::new(),
+        }
+    }
+}
+
+/// Who shares one running server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum McpScope {
+    /// The sessions of one working directory.
+    #[default]
+    Session,
+    /// All sessions.
+    Shared,
+}
+
+/// What is around the program of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum McpSandbox {
+    /// The same as around commands.
+    #[default]
+    Commands,
+    /// Nothing.
+    None,
+}
+
+/// One server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct McpServer {
+    /// The program and its arguments, for a server that is talked with over its standard input and output.
+    pub command: Vec<String>,
+    /// Where it is, for one that speaks streamable HTTP.
+    pub url: String,
+    /// Variables of the daemon's environment that its program gets, besides those of commands.
+    pub env: Vec<String>,
+    /// Headers that are sent with each request, each with the variable of the daemon's environment that has its value.
+    pub headers: BTreeMap<String, String>,
+    /// Who shares it.
+    pub scope: McpScope,
+    /// What is around its program.
+    pub sandbox: McpSandbox,
+    /// Absolute paths that its program may read besides what commands may.
+    pub read: Vec<String>,
+    /// What its tools do to the world.
+    pub effect: EffectClass,
+    /// What single tools do to the world, by the server's name for them.
+    pub effects: BTreeMap<String, EffectClass>,
+    /// Only these tools are offered, by the server's name for them; empty: all.
+    pub allow: Vec<String>,
+    /// These are not.
+    pub deny: Vec<String>,
+    /// How long it may take to start and to say which tools it has.
+    #[serde(with = "duration::plain")]
+    pub start_timeout: Duration,
+    /// How long one call may take.
+    #[serde(with = "duration::plain")]
+    pub call_timeout: Duration,
+    /// Without a call for so long it is ended.
+    #[serde(with = "duration::plain")]
+    pub idle_timeout: Duration,
+}
+
+impl Default for McpServer {
+    fn default() -> Self {
+        Self {
+            command: Vec::new(),
+            url: String::new(),
+            env: Vec::new(),
+            headers: BTreeMap::new(),
+            scope: McpScope::Session,
+            sandbox: McpSandbox::Commands,
+            read: Vec::new(),
+            effect: EffectClass::Exec,
+            effects: BTreeMap::new(),
+            allow: Vec::new(),
+            deny: Vec::new(),
+            start_timeout: Duration::from_secs(30),
+            call_timeout: Duration::from_secs(120),
+            idle_timeout: Duration::from_secs(600),
+        }
+    }
+}
+
+/// The field, what is wrong with it, and how to mend it.
+type Wrong = (&'static str, &'static str, &'static str);
+
+impl McpServer {
+    fn problem(&self) -> Option<Wrong> {
+        let named = self.command.first().is_some_and(|program| !program.is_empty());
+        if named == !self.url.is_empty() {
+            return Some((
+                "command",
+                "a tool server needs a command or a url, and not both",
+                "write command = [\"/usr/bin/server\", \"{workdir}\"] or url = \"https://host/mcp\"",
+            ));
+        }
+        if named && !self.headers.is_empty() {
+            return Some(("headers", "a command is sent no headers", "use env"));
+        }
+        if !named && !(self.env.is_empty() && self.read.is_empty()) {
+            return Some(("env", "a server at a url is not started here", "take env and read out"));
+        }
+        let shared = self.scope == McpScope::Shared;
+        if shared && self.command.iter().any(|word| word.contains("{workdir}")) {
+            return Some((
+                "scope",
+                "a shared server has no session's working directory",
+                "take {workdir} out of its command, or write scope = \"session\"",
+            ));
+        }
+        self.wrong_word().or_else(|| self.wrong_time())
+    }
+
+    fn wrong_word(&self) -> Option<Wrong> {
+        let variable = |name: &String| {
+            let mut bytes = name.bytes();
+            bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+                && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        if !self.env.iter().chain(self.headers.values()).all(variable) {
+            return Some((
+                if self.env.iter().all(variable) { "headers" } else { "env" },
+                "it has what is no name of a variable",
+                "give names of environment variables, never values: GITHUB_TOKEN",
+            ));
+        }
+        let http = ["http://", "https://"].iter().any(|scheme| self.url.starts_with(scheme));
+        if !self.url.is_empty() && (!http || self.url.contains('@')) {
+            return Some(("url", "it is not one of http or https without a user name", "write https://host/mcp"));
+        }
+        let all = self.read.iter().all(|path| path.starts_with('/') && path.len() > 1);
+        (!all).then_some(("read", "it has a path that is not absolute, or the root of all", "give paths such as /srv/data"))
+    }
+
+    fn wrong_time(&self) -> Option<Wrong> {
+        let times = [
+            ("start_timeout", self.start_timeout),
+            ("call_timeout", self.call_timeout),
+            ("idle_timeout", self.idle_timeout),
+        ];
+        let bad = |(_, time): &(&'static str, Duration)| time.is_zero() || *time > LONGEST;
+        let (field, _) = times.into_iter().find(bad)?;
+        Some((field, "it is out of range", "give more than 0s and at most 24h"))
+    }
+}
+
+impl McpConfig {
+    /// The first thing that makes no sense: its key, what, and how to mend it.
+    pub(crate) fn problem(&self) -> Option<(String, &'static str, &'static str)> {
+        let most = Duration::from_secs(25);
+        if self.ready_within > most {
+            let fix = "give at most 25s: who creates a session waits no longer than 30s";
+            return Some(("mcp.ready_within".to_owned(), "it is out of range", fix));
+        }
+        if self.servers.len() > MOST {
+            return Some(("mcp.servers".to_owned(), "there are too many", "keep at most 64"));
+        }
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        self.servers.iter().find_map(|(name, server)| {
+            if name.is_empty() || name.len() > NAME_BYTES || !name.chars().all(plain) {
+                let fix = "use 1 to 24 lower-case letters, digits and hyphens";
+                return Some((format!("mcp.servers.{name}"), "this is no name of a tool server", fix));
+            }
+            let (field, what, fix) = server.problem()?;
+            Some((format!("mcp.servers.{name}.{field}"), what, fix))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(server: &str) -> Option<String> {
+        let config: McpConfig = toml::from_str(&format!("[servers.a]\n{server}")).unwrap();
+        config.problem().map(|(key, ..)| key)
+    }
+
+    #[test]
+    fn a_server_is_a_command_or_a_url() {
+        assert_eq!(problem("command = [\"x\"]"), None);
+        assert_eq!(problem("url = \"https://h/mcp\"\nheaders = { Authorization = \"TOKEN\" }"), None);
+        assert_eq!(problem("command = [\"x\", \"{workdir}\"]\nenv = [\"A_1\"]"), None);
+        for (bad, field) in [
+            ("", "command"),
+            ("command = [\"\"]", "command"),
+            ("command = [\"x\"]\nurl = \"https://h\"", "command"),
+            ("command = [\"x\"]\nheaders = { a = \"B\" }", "headers"),
+            ("url = \"https://h\"\nenv = [\"A\"]", "env"),
+            ("url = \"ftp://h\"", "url"),
+            ("url = \"https://me:pw@h\"", "url"),
+            ("url = \"https://h\"\nheaders = { a = \"Bearer x\" }", "headers"),
+            ("command = [\"x\"]\nenv = [\"A=b\"]", "env"),
+            ("command = [\"x\"]\nread = [\"data\"]", "read"),
+            ("command = [\"x\", \"{workdir}\"]\nscope = \"shared\"", "scope"),
+            ("command = [\"x\"]\ncall_timeout = \"0s\"", "call_timeout"),
+            ("command = [\"x\"]\nidle_timeout = \"25h\"", "idle_timeout"),
+        ] {
+            assert_eq!(problem(bad), Some(format!("mcp.servers.a.{field}")), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_of_servers_can_be_part_of_names_of_tools() {
+        let of = |name: &str| {
+            let server = McpServer {
+                command: vec!["x".to_owned()],
+                ..McpServer::default()
+            };
+            let servers = BTreeMap::from([(name.to_owned(), server)]);
+            McpConfig { servers, ..McpConfig::default() }.problem().is_some()
+        };
+        assert!(!of("git-hub2") && !of(&"x".repeat(24)));
+        assert!(of("") && of("A") && of("a_b") && of("a b") && of(&"x".repeat(25)));
+    }
+}
