@@ -78,7 +78,7 @@ impl Rule {
         };
         match &self.pattern {
             Pattern::Command(_) => Some((command(), EffectClass::Exec)),
-            Pattern::Any if is(&["Bash", "BashStart"]) => Some((command(), EffectClass::Exec)),
+            Pattern::Any if is(&["Bash", "BashStart", "BashWrite"]) => Some((command(), EffectClass::Exec)),
             Pattern::Path(_) if !is(&READERS) => Some((path(true), EffectClass::Write)),
             Pattern::Any if is(&["Write", "Edit"]) => Some((path(true), EffectClass::Write)),
             Pattern::Path(_) => Some((path(false), EffectClass::Read)),

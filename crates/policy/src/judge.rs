@@ -174,7 +174,7 @@ impl Case<'_> {
         let home = self.policy.home();
         match (&rule.pattern, self.request.subject) {
             (Pattern::Command(words), Subject::Command { .. }) => {
-                rule.names(self.request.tool) && self.commands().any(|argv| words.catches(argv))
+                rule.restricts(self.request.tool) && self.commands().any(|argv| words.catches(argv))
             }
             (Pattern::Path(pattern), Subject::Path { write, .. }) => {
                 let speaks =

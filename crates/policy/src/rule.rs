@@ -50,6 +50,9 @@ const PATH_TOOLS: [&str; 9] = [
 const EDITORS: [&str; 3] = ["MultiEdit", "ApplyPatch", "UndoPatch"];
 /// The tool that runs commands as Bash does, in the background.
 const BACKGROUND: &str = "BashStart";
+/// The tool that types into a command. What it types may be a command for a shell and may be something else, so what is
+/// asked about or forbidden for Bash is so for it, and what is allowed for Bash is not.
+const TYPING: &str = "BashWrite";
 /// Tools whose rules take an address.
 const URL_TOOLS: [&str; 2] = ["WebFetch", "WebSearch"];
 const EXAMPLE: &str = "Bash(cargo test:*), Write(/etc/**), WebFetch(domain:docs.rs) or Read";
@@ -169,12 +172,16 @@ impl Rule {
 
     /// Whether it names this tool when it asks or forbids.
     pub(crate) fn restricts(&self, tool: &str) -> bool {
-        self.names(tool) || (EDITORS.contains(&tool) && self.names("Edit"))
+        self.names(tool)
+            || (EDITORS.contains(&tool) && self.names("Edit"))
+            || (tool == TYPING && self.names(BACKGROUND))
     }
 
     /// Whether it asks about or forbids every call of this tool.
     pub(crate) fn restricts_whole(&self, tool: &str) -> bool {
-        self.is_whole(tool) || (EDITORS.contains(&tool) && self.is_whole("Edit"))
+        self.is_whole(tool)
+            || (EDITORS.contains(&tool) && self.is_whole("Edit"))
+            || (tool == TYPING && self.is_whole(BACKGROUND))
     }
 
     /// Whether it speaks of every call of this tool.
@@ -194,7 +201,7 @@ fn pattern(kind: VerdictKind, tool: &str, inner: &str) -> Result<Pattern, (usize
     if inner.is_empty() {
         return Err((1, "the parentheses are empty".to_owned()));
     }
-    if is(&["Bash", BACKGROUND]) {
+    if is(&["Bash", BACKGROUND, TYPING]) {
         return Words::parse(inner, kind != VerdictKind::Allow).map(Pattern::Command);
     }
     if is(&PATH_TOOLS) {

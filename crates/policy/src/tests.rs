@@ -631,6 +631,19 @@ fn what_is_said_of_commands_holds_for_those_in_the_background() {
         wholly_denied(&policy(&["deny Bash"]), &["BashStart"]),
         ["BashStart"]
     );
+    for (rule, expected) in [
+        ("deny Bash(git push:*)", "deny deny deny deny"),
+        ("deny BashStart(git push:*)", "deny deny deny deny"),
+        ("ask Bash(git push:*)", "ask ask deny allow"),
+        ("allow Bash(git push:*)", "ask ask deny allow"),
+        ("allow BashWrite(git push:*)", "allow allow deny allow"),
+    ] {
+        modes(&[rule], "BashWrite", &push, expected);
+    }
+    assert_eq!(
+        wholly_denied(&policy(&["deny Bash"]), &["BashWrite"]),
+        ["BashWrite"]
+    );
     modes(
         &["deny Bash"],
         "BashPoll",

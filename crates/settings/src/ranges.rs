@@ -118,6 +118,7 @@ fn tools(s: &Settings) -> Vec<Row> {
             t.bash_timeout_max_ms,
         ),
         ("tools.bash_timeout_max_ms", t.bash_timeout_max_ms, 1, DAY_MS),
+        ("tools.bash_yield_ms", t.bash_yield_ms, 0, t.bash_timeout_max_ms),
         ("tools.max_running", t.max_running.into(), 1, 10_000),
         ("tools.max_jobs", t.max_jobs.into(), 1, 1_000),
         ("tools.spill_bytes", t.spill_bytes, 131_072, 16 * GIB),

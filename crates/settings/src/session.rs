@@ -71,6 +71,8 @@ pub struct ToolsConfig {
     pub bash_timeout_ms: u64,
     /// The most it may ask for.
     pub bash_timeout_max_ms: u64,
+    /// A command that still runs after this time goes on as a background job; 0 off.
+    pub bash_yield_ms: u64,
     /// Tool calls that run at the same time on this node.
     pub max_running: u32,
     /// Background jobs of a session that run at the same time.
@@ -89,6 +91,7 @@ impl Default for ToolsConfig {
             max_file_bytes: 1_000_000,
             bash_timeout_ms: 120_000,
             bash_timeout_max_ms: 600_000,
+            bash_yield_ms: 0,
             max_running: 64,
             max_jobs: 8,
             spill_bytes: 67_108_864,

@@ -4,9 +4,11 @@ use crate::context::{Finished, Spilled, ToolContext};
 use crate::prepared::Prepared;
 use crate::refusal::{Code, from_sandbox};
 use crate::shape::ends;
+use crate::yielding;
 use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
 use agentd_sandbox::{
-    CaptureLimits, CollectSpec, Collected, CommandSpec, Exit, Running, SandboxError, Warden,
+    AtTerminal, CaptureLimits, CollectSpec, Collected, CommandSpec, Exit, Running, SandboxError,
+    TerminalSize, Warden,
 };
 use serde_json::json;
 use std::time::Duration;
@@ -20,6 +22,7 @@ pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         .number("timeout_ms")
         .unwrap_or(ctx.limits.bash_timeout_ms);
     let time = Duration::from_millis(asked.min(ctx.limits.bash_timeout_max_ms));
+    let patience = yielding::patience(prepared, ctx, time);
     let spec = CollectSpec {
         time,
         limits: CaptureLimits::default(),
@@ -35,6 +38,9 @@ pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         Err(error) => return not_started(&error).into(),
     };
     ctx.on_start.begun();
+    if let Some(patience) = patience {
+        return yielding::run(running, prepared, ctx, time, patience).await;
+    }
     let progress = ctx.progress.clone();
     match running.collect(&spec, move |fresh| progress.report(fresh)).await {
         Ok(collected) => finished(collected, time, ctx),
@@ -52,7 +58,7 @@ pub(crate) fn not_started(error: &SandboxError) -> ToolOutcome {
 }
 
 /// Nobody knows what a command did whose end was not seen.
-fn lost(error: &SandboxError) -> ToolOutcome {
+pub(crate) fn lost(error: &SandboxError) -> ToolOutcome {
     let mut outcome = from_sandbox(error);
     outcome.status = ToolStatus::Interrupted;
     outcome.outcome_unknown = true;
@@ -60,6 +66,25 @@ fn lost(error: &SandboxError) -> ToolOutcome {
         .llm_text
         .push_str(" The command may have been started; what it did is not known.");
     outcome
+}
+
+/// Finds the shell by itself: at a terminal, what is missing is said there, and not to us.
+const SHELL_AT_TERMINAL: &str = "command -v bash >/dev/null 2>&1 && exec bash -c \"$1\"; exec sh -c \"$1\"";
+
+pub(crate) async fn start_at_terminal(
+    warden: &Warden,
+    command: &str,
+    size: TerminalSize,
+    ctx: &ToolContext,
+) -> Result<AtTerminal, SandboxError> {
+    let argv = ["/bin/sh", "-c", SHELL_AT_TERMINAL, "sh", command];
+    let command = CommandSpec {
+        argv: argv.map(str::to_owned).to_vec(),
+        cwd: ctx.workdir.path().to_owned(),
+        // Who reads it is no screen.
+        env: vec![("TERM".to_owned(), "dumb".to_owned())],
+    };
+    warden.run_at_terminal(command, size).await
 }
 
 pub(crate) async fn start(
@@ -81,7 +106,7 @@ pub(crate) async fn start(
     }
 }
 
-fn finished(collected: Collected, time: Duration, ctx: &ToolContext) -> Finished {
+pub(crate) fn finished(collected: Collected, time: Duration, ctx: &ToolContext) -> Finished {
     let output = &collected.output;
     let head = String::from_utf8_lossy(output.head()).into_owned();
     let tail = String::from_utf8_lossy(&output.tail()).into_owned();

@@ -2,10 +2,11 @@
 
 use crate::catalog_edit::{apply_patch, edit, multi_edit, undo_patch, write};
 use crate::context::ToolLimits;
-use crate::job_tools::{bash_kill, bash_poll, bash_start};
+use crate::job_specs::{bash_kill, bash_poll, bash_start, bash_write};
 use crate::spec::ToolSpec;
 use crate::talk::{ask_user, todo_write};
 use crate::web_fetch::web_fetch;
+use crate::yielding;
 use agentd_protocol::EffectClass;
 use serde_json::{Value, json};
 
@@ -24,6 +25,7 @@ pub(crate) fn builtin(limits: &ToolLimits) -> Vec<ToolSpec> {
         bash(limits),
         bash_start(limits),
         bash_poll(),
+        bash_write(),
         bash_kill(),
         todo_write(),
         ask_user(),
@@ -147,13 +149,16 @@ fn bash(limits: &ToolLimits) -> ToolSpec {
         title: "Run a command".into(),
         description: format!(
             "Runs a command with bash in the working directory, without a terminal or input. Its output and error output come together, with the exit code; \
-             of a long output the beginning and the end. It is stopped after `timeout_ms` (default {}, at most {}). Each call is a new shell: `cd` and variables do not stay.",
-            limits.bash_timeout_ms, limits.bash_timeout_max_ms
+             of a long output the beginning and the end. It is stopped after `timeout_ms` (default {}, at most {}). Each call is a new shell: `cd` and variables do not stay. {}",
+            limits.bash_timeout_ms,
+            limits.bash_timeout_max_ms,
+            yielding::described(limits)
         ),
         schema: object(
             &json!({
                 "command": { "type": "string", "minLength": 1, "description": "The command line" },
                 "timeout_ms": { "type": "integer", "minimum": 1, "maximum": limits.bash_timeout_max_ms, "description": "Milliseconds it may take" },
+                "yield_ms": { "type": "integer", "minimum": 0, "maximum": limits.bash_timeout_max_ms, "description": "Milliseconds to wait before it goes on in the background" },
                 "description": { "type": "string", "description": "In a few words, what it does" }
             }),
             &["command"],

@@ -1,106 +1,44 @@
-//! `BashStart`, `BashPoll`, `BashKill`: commands that go on in the background, under the session's warden like others.
+//! `BashStart`, `BashPoll`, `BashKill` (and [`crate::job_input`]): commands that go on in the background, under the session's warden like others.
 
 use crate::bash;
-use crate::catalog::object;
-use crate::context::{Finished, Spilled, ToolContext, ToolLimits};
-use crate::jobs::{Job, JobEnding};
+use crate::context::{Finished, ToolContext};
+use crate::job::Job;
+use crate::jobs::JobEnding;
 use crate::prepared::Prepared;
 use crate::refusal::{Code, from_sandbox, refuse};
 use crate::shape::ends;
-use crate::spec::ToolSpec;
-use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
-use agentd_sandbox::{CaptureLimits, CollectSpec};
+use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
+use agentd_sandbox::{
+    AtTerminal, CaptureLimits, CollectSpec, Keyboard, Running, SandboxError, TerminalSize, Warden,
+};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
 /// The longest life of a job.
-const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+pub(crate) const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// The longest wait of a poll.
-const MAX_WAIT_MS: u64 = 60_000;
+pub(crate) const MAX_WAIT_MS: u64 = 60_000;
+/// A terminal, unless another one is asked for.
+const TERMINAL: TerminalSize = TerminalSize {
+    columns: 120,
+    rows: 40,
+};
 /// How long the end of a killed job is waited for: longer than the warden takes.
 const KILL_WITHIN: Duration = Duration::from_secs(10);
 
-pub(crate) fn bash_start(limits: &ToolLimits) -> ToolSpec {
-    ToolSpec {
-        name: "BashStart".into(),
-        aliases: &["bash_start", "start_job", "run_in_background"],
-        title: "Start a command in the background".into(),
-        description: format!(
-            "Starts a command with bash in the working directory and returns at once with the number of its job: for servers, watchers and long builds. \
-             Read its output with BashPoll, end it with BashKill; you are told when it ends. At most {} jobs run at once, none longer than a day or than the session.",
-            limits.max_jobs
-        ),
-        schema: object(
-            &json!({
-                "command": { "type": "string", "minLength": 1, "description": "The command line" },
-                "description": { "type": "string", "description": "In a few words, what it does" }
-            }),
-            &["command"],
-        ),
-        example: json!({ "command": "npm run dev" }),
-        effect: EffectClass::Exec,
-        idempotent: false,
-        server: None,
-    }
-}
-
-pub(crate) fn bash_poll() -> ToolSpec {
-    ToolSpec {
-        name: "BashPoll".into(),
-        aliases: &["bash_poll", "bash_output", "poll_job"],
-        title: "Read a background job".into(),
-        description: "Gives the output of a background job since the last poll and says whether it still runs. With `wait_ms` it waits so long for the job's end."
-            .to_owned(),
-        schema: object(
-            &json!({
-                "job": { "type": "integer", "minimum": 1, "description": "The job's number" },
-                "wait_ms": { "type": "integer", "minimum": 0, "maximum": MAX_WAIT_MS, "description": "Milliseconds to wait for its end" }
-            }),
-            &["job"],
-        ),
-        example: json!({ "job": 1, "wait_ms": 5_000 }),
-        effect: EffectClass::None,
-        idempotent: false,
-        server: None,
-    }
-}
-
-pub(crate) fn bash_kill() -> ToolSpec {
-    ToolSpec {
-        name: "BashKill".into(),
-        aliases: &["bash_kill", "kill_bash", "kill_shell", "kill_job"],
-        title: "End a background job".into(),
-        description: "Ends a background job with everything it started, and gives the rest of its output."
-            .to_owned(),
-        schema: object(
-            &json!({ "job": { "type": "integer", "minimum": 1, "description": "The job's number" } }),
-            &["job"],
-        ),
-        example: json!({ "job": 1 }),
-        effect: EffectClass::None,
-        idempotent: true,
-        server: None,
-    }
-}
-
 pub(crate) async fn start(prepared: &Prepared, ctx: &ToolContext) -> Finished {
-    let most = usize::try_from(ctx.limits.max_jobs).unwrap_or(usize::MAX);
-    if ctx.jobs.running() >= most {
-        let text = format!(
-            "{most} background jobs run already; end one with BashKill first. The jobs are: {}.",
-            numbers(ctx)
-        );
-        return refuse(Code::Exec, text).into();
+    if ctx.jobs.running() >= most(ctx) {
+        return too_many(ctx).into();
     }
     let warden = match ctx.warden.get().await {
         Ok(warden) => warden,
         Err(error) => return from_sandbox(&error).into(),
     };
     let command = prepared.text("command");
-    let running = match bash::start(&warden, command, ctx).await {
-        Ok(running) => running,
+    let (running, keyboard) = match begin(&warden, prepared, ctx).await {
+        Ok(begun) => begun,
         Err(error) => return bash::not_started(&error).into(),
     };
     ctx.on_start.begun();
@@ -111,13 +49,58 @@ pub(crate) async fn start(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         spill_dir: ctx.spill_dir.clone(),
         spill_bytes: ctx.limits.spill_bytes,
     };
-    let job = ctx.jobs.add(command.to_owned(), running, spec);
-    let text = format!("Job {job} runs in the background. BashPoll reads its output, BashKill ends it.\n");
+    let with = if keyboard.is_some() {
+        "BashPoll reads its terminal, BashWrite types into it"
+    } else {
+        "BashPoll reads its output"
+    };
+    let (job, collecting) = Job::follow(running, spec, keyboard, None);
+    // Another call may have been quicker; what was started for this one is killed then.
+    let Ok(job) = ctx.jobs.keep(command.to_owned(), &job, collecting, most(ctx)) else {
+        return too_many(ctx).into();
+    };
+    let text = format!("Job {job} runs in the background. {with}, BashKill ends it.\n");
     ToolOutcome {
         details: Some(json!({ "job": job })),
         ..ToolOutcome::text(ToolStatus::Ok, text)
     }
     .into()
+}
+
+async fn begin(
+    warden: &Warden,
+    prepared: &Prepared,
+    ctx: &ToolContext,
+) -> Result<(Running, Option<Keyboard>), SandboxError> {
+    let command = prepared.text("command");
+    let flag = |name: &str| prepared.input.get(name).and_then(Value::as_bool);
+    if flag("terminal") != Some(true) {
+        return Ok((bash::start(warden, command, ctx).await?, None));
+    }
+    let side = |name: &str, usual| {
+        let asked = prepared.number(name).and_then(|side| u16::try_from(side).ok());
+        asked.unwrap_or(usual)
+    };
+    let size = TerminalSize {
+        columns: side("columns", TERMINAL.columns),
+        rows: side("rows", TERMINAL.rows),
+    };
+    let AtTerminal { keyboard, running } = bash::start_at_terminal(warden, command, size, ctx).await?;
+    Ok((running, Some(keyboard)))
+}
+
+/// How many jobs may run.
+pub(crate) fn most(ctx: &ToolContext) -> usize {
+    usize::try_from(ctx.limits.max_jobs).unwrap_or(usize::MAX)
+}
+
+fn too_many(ctx: &ToolContext) -> ToolOutcome {
+    let text = format!(
+        "{} background jobs run already; end one with BashKill first. The jobs are: {}.",
+        ctx.limits.max_jobs,
+        numbers(ctx)
+    );
+    refuse(Code::Exec, text)
 }
 
 pub(crate) async fn poll(prepared: &Prepared, ctx: &ToolContext) -> Finished {
@@ -131,7 +114,7 @@ pub(crate) async fn poll(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         // That it still runs then is no error.
         let _ = timeout(Duration::from_millis(wait), job.ended()).await;
     }
-    said(number, &job, ctx)
+    said(number, &job, ctx, None)
 }
 
 pub(crate) async fn kill(prepared: &Prepared, ctx: &ToolContext) -> Finished {
@@ -142,7 +125,7 @@ pub(crate) async fn kill(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     ctx.on_start.begun();
     job.stop();
     match timeout(KILL_WITHIN, job.ended()).await {
-        Ok(()) => said(number, &job, ctx),
+        Ok(()) => said(number, &job, ctx, None),
         Err(_) => refuse(
             Code::Timeout,
             format!("Job {number} was told to end and still runs; poll it later."),
@@ -152,7 +135,7 @@ pub(crate) async fn kill(prepared: &Prepared, ctx: &ToolContext) -> Finished {
 }
 
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-fn find(prepared: &Prepared, ctx: &ToolContext) -> Result<(u32, Arc<Job>), ToolOutcome> {
+pub(crate) fn find(prepared: &Prepared, ctx: &ToolContext) -> Result<(u32, Arc<Job>), ToolOutcome> {
     let wanted = prepared.number("job").unwrap_or_default();
     let number = u32::try_from(wanted).unwrap_or(u32::MAX);
     ctx.jobs.get(number).map(|job| (number, job)).ok_or_else(|| {
@@ -172,8 +155,8 @@ fn numbers(ctx: &ToolContext) -> String {
     }
 }
 
-/// What a job said since it was last asked, and how it is.
-fn said(number: u32, job: &Job, ctx: &ToolContext) -> Finished {
+/// What a job said since it was last asked, and how it is: in these words, or as it was seen.
+pub(crate) fn said(number: u32, job: &Job, ctx: &ToolContext, words: Option<String>) -> Finished {
     // The end first: what was said before it is complete then.
     let end = job.end();
     let unread = job.take();
@@ -199,7 +182,7 @@ fn said(number: u32, job: &Job, ctx: &ToolContext) -> Finished {
     } else if !text.ends_with('\n') {
         text.push('\n');
     }
-    text.push_str(&state(number, end.as_ref()));
+    text.push_str(&words.unwrap_or_else(|| state(number, end.as_ref())));
     let whole = end.as_ref().and_then(|_| job.take_whole());
     Finished {
         outcome: ToolOutcome {
@@ -211,7 +194,7 @@ fn said(number: u32, job: &Job, ctx: &ToolContext) -> Finished {
             }),
             ..ToolOutcome::text(ToolStatus::Ok, text)
         },
-        spilled: whole.map(|whole| Spilled::File(whole.file)),
+        spilled: whole.map(|whole| whole.kept),
         pre_images: Vec::new(),
     }
 }

@@ -24,6 +24,9 @@ mod edit_arguments;
 mod glob;
 mod grep;
 mod grep_sink;
+mod job;
+mod job_input;
+mod job_specs;
 mod job_tools;
 mod jobs;
 mod ls;
@@ -47,6 +50,7 @@ mod undo;
 mod walk;
 mod web_fetch;
 mod write;
+mod yielding;
 
 #[cfg(test)]
 mod tests;

@@ -3,7 +3,7 @@
 use crate::refusal::{Code, refuse};
 use crate::seen::FilesSeen;
 use crate::spec::ToolSpec;
-use crate::{apply_patch, edit_arguments, talk, undo, web_fetch};
+use crate::{apply_patch, edit_arguments, job_input, talk, undo, web_fetch};
 use agentd_protocol::{EffectClass, ToolOutcome};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -89,6 +89,8 @@ impl Prepared {
                 .filter(|words| !words.trim().is_empty())
                 .unwrap_or_else(|| command.clone());
             (Subject::Command { command }, about)
+        } else if spec.name == "BashWrite" {
+            job_input::about(&input)?
         } else if spec.effect == EffectClass::None {
             (Subject::Nothing, talk::about(&input))
         } else if spec.name == "UndoPatch" {

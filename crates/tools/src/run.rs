@@ -5,7 +5,7 @@ use crate::prepared::{Prepared, Subject};
 use crate::refusal::{Code, refuse};
 use crate::put_back::Wanted;
 use crate::{
-    apply_patch, bash, edit, glob, grep, job_tools, ls, read, remote, replacement, undo, web_fetch, write,
+    apply_patch, bash, edit, glob, grep, job_input, job_tools, ls, read, remote, replacement, undo, web_fetch, write,
 };
 use agentd_protocol::ToolOutcome;
 use std::sync::Arc;
@@ -53,6 +53,7 @@ pub async fn run(prepared: &Prepared, ctx: ToolContext) -> Finished {
         "Bash" => bash::run(prepared, &ctx).await,
         "BashStart" => job_tools::start(prepared, &ctx).await,
         "BashPoll" => job_tools::poll(prepared, &ctx).await,
+        "BashWrite" => job_input::run(prepared, &ctx).await,
         "BashKill" => job_tools::kill(prepared, &ctx).await,
         "WebFetch" => web_fetch::run(prepared, &ctx).await,
         _ if matches!(prepared.subject, Subject::Remote { .. }) => remote::run(prepared, &ctx).await,

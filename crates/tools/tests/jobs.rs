@@ -15,7 +15,7 @@ mod cases {
     use agentd_sandbox::{Environment, WardenSpec};
     use agentd_tools::{
         Beneath, BlobSource, FilesSeen, Finished, JobEnding, JobNews, Jobs, OnStart, ProgressSink, Registry,
-        ToolContext, ToolLimits, WardenSlot,
+        Subject, ToolContext, ToolLimits, WardenSlot,
     };
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -44,6 +44,11 @@ mod cases {
             an_unknown_job_is_refused_with_the_known_ones,
             a_job_whose_warden_is_lost_is_lost,
             a_signal_that_ends_a_job_is_told,
+            a_job_at_a_terminal_is_typed_into,
+            what_cannot_be_typed_is_refused,
+            a_command_goes_on_in_the_background_as_the_same_process,
+            a_command_that_ends_in_time_is_no_job,
+            without_room_a_command_is_waited_for_to_its_time,
         ];
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -310,6 +315,133 @@ mod cases {
         assert!(matches!(ending, JobEnding::Lost(_)), "{ending:?}");
         let text = world.outcome("BashPoll", json!({ "job": 7 })).await.llm_text;
         assert!(text.contains("[job 7 is lost: "), "{text}");
+    }
+
+    async fn a_job_at_a_terminal_is_typed_into() {
+        let world = world();
+        let command = "test -t 0 && stty size; read -r line; printf '\\033[31m<%s>\\033[0m\\n' \"$line\"; cat; echo end";
+        let start = json!({ "command": command, "terminal": true, "columns": 91, "rows": 17 });
+        let started = world.outcome("BashStart", start).await;
+        assert!(started.llm_text.contains("BashWrite types into it"));
+        world.until(7, "17 91\n").await;
+        let typed = json!({ "job": 7, "input": "git status", "wait_ms": 60_000 });
+        let mut said = world.outcome("BashWrite", typed).await.llm_text;
+        if !said.contains("<git status>") {
+            said += &world.until(7, "<git status>").await;
+        }
+        assert!(
+            said.contains("<git status>\n") && !said.contains('\u{1b}'),
+            "{said:?}"
+        );
+        let end = json!({ "job": 7, "key": "ctrl-d", "wait_ms": 60_000 });
+        let mut said = world.outcome("BashWrite", end).await.llm_text;
+        if !said.contains("ended with exit code 0") {
+            said += &world.until(7, "ended with exit code 0").await;
+        }
+        assert!(said.contains("end\n"), "{said:?}");
+        let late = json!({ "job": 7, "input": "more" });
+        let said = world.outcome("BashWrite", late).await;
+        assert_eq!(said.llm_text, "[no new output]\n[job 7 ended with exit code 0]\n");
+    }
+
+    async fn what_cannot_be_typed_is_refused() {
+        let mut world = world();
+        world.start("sleep 300").await;
+        let said = world
+            .outcome("BashWrite", json!({ "job": 7, "input": "x" }))
+            .await;
+        assert_eq!(said.status, ToolStatus::Error);
+        assert!(
+            said.llm_text.starts_with("Job 7 has no terminal"),
+            "{}",
+            said.llm_text
+        );
+        let registry = Registry::builtin(&world.ctx.limits);
+        for input in [
+            json!({ "job": 7 }),
+            json!({ "job": 7, "input": "a\u{3}b" }),
+            json!({ "job": 7, "input": "a\u{0}b" }),
+            json!({ "job": 7, "key": "f13" }),
+            json!({ "job": 7, "input": "x".repeat(16_385) }),
+        ] {
+            assert!(registry.prepare("BashWrite", &input).is_err());
+        }
+        let most = json!({ "job": 7, "input": "x".repeat(16_384) });
+        assert!(registry.prepare("BashWrite", &most).is_ok());
+        // What is judged is what is typed.
+        let input = json!({ "job": 7, "input": "rm -rf build\nls" });
+        let command = "rm -rf build\nls".to_owned();
+        assert_eq!(
+            registry.prepare("BashWrite", &input).unwrap().subject,
+            Subject::Command { command }
+        );
+    }
+
+    async fn a_command_goes_on_in_the_background_as_the_same_process() {
+        let mut world = world();
+        let command = "mkfifo go; echo first; cat go; echo second; exit 4";
+        let call = json!({ "command": command, "yield_ms": 1 });
+        let said = world.outcome("Bash", call).await;
+        assert_eq!(said.status, ToolStatus::Ok);
+        assert!(
+            said.llm_text
+                .ends_with("goes on as background job 7: BashPoll reads on, BashKill ends it]\n"),
+            "{}",
+            said.llm_text
+        );
+        assert_eq!(
+            said.details,
+            Some(json!({ "job": 7, "running": true, "exit_code": null, "signal": null }))
+        );
+        let command = command.to_owned();
+        assert_eq!(world.news().await, JobNews::Started { job: 7, command });
+        let mut text = said.llm_text;
+        if !text.contains("first\n") {
+            text = world.until(7, "first\n").await;
+        }
+        assert!(!text.contains("second"), "{text}");
+        std::fs::write(world.ctx.workdir.path().join("go"), "now\n").unwrap();
+        let text = world.until(7, "ended").await;
+        assert!(
+            text.contains("now\nsecond\n") && !text.contains("first"),
+            "{text}"
+        );
+        let ended = JobNews::Ended {
+            job: 7,
+            ending: exited(4),
+        };
+        assert_eq!(world.news().await, ended);
+    }
+
+    async fn a_command_that_ends_in_time_is_no_job() {
+        let mut world = world_with(ToolLimits {
+            bash_yield_ms: 100_000,
+            ..ToolLimits::default()
+        });
+        let said = world
+            .outcome("Bash", json!({ "command": "echo hi; exit 3" }))
+            .await;
+        assert_eq!(
+            (said.status, said.llm_text.as_str()),
+            (ToolStatus::Error, "hi\n[exit code 3]\n")
+        );
+        assert!(world.news.try_recv().is_err());
+        // The call's own word goes before the operator's: it is waited for, and its time ends it.
+        let call = json!({ "command": "exec sleep 300", "yield_ms": 0, "timeout_ms": 50 });
+        assert_eq!(world.outcome("Bash", call).await.status, ToolStatus::Timeout);
+        assert!(world.news.try_recv().is_err());
+    }
+
+    async fn without_room_a_command_is_waited_for_to_its_time() {
+        let mut world = world_with(ToolLimits {
+            max_jobs: 1,
+            bash_timeout_ms: 100,
+            ..ToolLimits::default()
+        });
+        world.start("sleep 300").await;
+        let call = json!({ "command": "echo hi; exec sleep 300", "yield_ms": 1 });
+        let said = world.outcome("Bash", call).await;
+        assert_eq!(said.status, ToolStatus::Timeout, "{}", said.llm_text);
     }
 
     async fn a_signal_that_ends_a_job_is_told() {

@@ -1,0 +1,268 @@
+//! One command that runs, or ran, in the background: what it said, how it ended, and what it can be told.
+
+use crate::context::{ProgressSink, Spilled};
+use crate::jobs::JobEnding;
+use agentd_sandbox::{CollectSpec, Collected, Fresh, Keyboard, Running, SandboxError};
+use agentd_text::{Typescript, settled};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// Bytes of output that wait to be read.
+pub(crate) const UNREAD: usize = 128 << 10;
+
+/// A command on the way to its end. Dropping it kills the command.
+pub(crate) type Collecting = Pin<Box<dyn Future<Output = Result<Collected, SandboxError>> + Send>>;
+
+/// One job as its readers see it.
+pub(crate) struct Job {
+    unread: Mutex<Unread>,
+    /// Bytes heard so far.
+    heard: watch::Sender<u64>,
+    end: watch::Sender<Option<JobEnding>>,
+    /// The whole output of a job that ended, until somebody takes it.
+    whole: Mutex<Option<Whole>>,
+    stop: watch::Sender<bool>,
+    /// Where it is at a terminal.
+    keyboard: Option<AsyncMutex<Keyboard>>,
+    /// Who sees its output while it comes.
+    audience: Mutex<Option<ProgressSink>>,
+}
+
+/// The whole output of a job (up to the cap of what is kept).
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) kept: Spilled,
+    pub(crate) bytes: u64,
+    pub(crate) lines: u64,
+}
+
+/// Output that was not read yet.
+#[derive(Debug, Default)]
+pub(crate) struct Unread {
+    /// What is kept of it, with a mark where some is missing.
+    pub(crate) text: String,
+    /// Bytes at its beginning that were not kept.
+    pub(crate) dropped: u64,
+    /// Some of the job's output was never given to a reader.
+    pub(crate) partial: bool,
+    /// Where in the whole output the next piece is expected.
+    next: u64,
+    /// Takes out what is meant for a terminal.
+    terminal: Option<Typescript>,
+}
+
+impl Unread {
+    fn push(&mut self, fresh: &Fresh) {
+        let missing = fresh.offset.saturating_sub(self.next);
+        if missing > 0 {
+            self.partial = true;
+            self.text
+                .push_str(&format!("\n[... {missing} bytes are left out ...]\n"));
+        }
+        self.next = fresh.offset.saturating_add(size(&fresh.text));
+        match &mut self.terminal {
+            Some(terminal) => self.text.push_str(&terminal.text_of(&fresh.text)),
+            None => self.text.push_str(&fresh.text),
+        }
+        let excess = self.text.len().saturating_sub(UNREAD);
+        if excess > 0 {
+            self.partial = true;
+            let cut = self.text.ceil_char_boundary(excess);
+            self.text.drain(..cut);
+            self.dropped = self
+                .dropped
+                .saturating_add(u64::try_from(cut).unwrap_or(u64::MAX));
+        }
+    }
+
+    /// What was not read, and a new page for what comes.
+    fn turn(&mut self) -> Self {
+        let fresh = Self {
+            next: self.next,
+            partial: self.partial,
+            terminal: self.terminal,
+            ..Self::default()
+        };
+        let mut read = std::mem::replace(self, fresh);
+        if read.terminal.is_some() {
+            read.text = settled(&read.text);
+        }
+        read
+    }
+}
+
+fn size(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Job {
+    /// Follows a command. What it says is kept for readers, and shown to `audience` as long as somebody waits for it.
+    pub(crate) fn follow(
+        running: Running,
+        spec: CollectSpec,
+        keyboard: Option<Keyboard>,
+        audience: Option<ProgressSink>,
+    ) -> (Arc<Self>, Collecting) {
+        let job = Arc::new(Self {
+            unread: Mutex::new(Unread {
+                terminal: keyboard.is_some().then(Typescript::default),
+                ..Unread::default()
+            }),
+            heard: watch::channel(0).0,
+            end: watch::channel(None).0,
+            whole: Mutex::new(None),
+            stop: watch::channel(false).0,
+            keyboard: keyboard.map(AsyncMutex::new),
+            audience: Mutex::new(audience),
+        });
+        let (listener, mut asked) = (Arc::clone(&job), job.stop.subscribe());
+        let collecting = Box::pin(async move {
+            let stop = async move {
+                // The sender lives as long as the job.
+                let _ = asked.wait_for(|stop| *stop).await;
+            };
+            running
+                .collect_until(&spec, stop, |fresh| listener.hear(fresh))
+                .await
+        });
+        (job, collecting)
+    }
+
+    /// Asks it to end. Its end is waited for with [`Self::ended`].
+    pub(crate) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Whether it was asked to end.
+    pub(crate) fn stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    /// Its end, if it ended.
+    pub(crate) fn end(&self) -> Option<JobEnding> {
+        self.end.borrow().clone()
+    }
+
+    /// Comes when it ended.
+    pub(crate) async fn ended(&self) {
+        // The sender lives as long as the job.
+        let _ = self.end.subscribe().wait_for(Option::is_some).await;
+    }
+
+    /// It ended; everything that it said is there.
+    pub(crate) fn close(&self, ending: JobEnding, whole: Option<Whole>) {
+        *lock(&self.whole) = whole;
+        self.end.send_replace(Some(ending));
+    }
+
+    /// Nobody waits for it any more.
+    pub(crate) fn alone(&self) {
+        lock(&self.audience).take();
+    }
+
+    /// Takes what was not read yet.
+    pub(crate) fn take(&self) -> Unread {
+        lock(&self.unread).turn()
+    }
+
+    /// The reader was not given all that it took.
+    pub(crate) fn cut(&self) {
+        lock(&self.unread).partial = true;
+    }
+
+    /// Takes the whole output, when it ended and a reader missed some of it.
+    pub(crate) fn take_whole(&self) -> Option<Whole> {
+        let partial = lock(&self.unread).partial;
+        lock(&self.whole).take().filter(|_| partial)
+    }
+
+    /// Its keyboard, where it is at a terminal.
+    pub(crate) const fn keyboard(&self) -> Option<&AsyncMutex<Keyboard>> {
+        self.keyboard.as_ref()
+    }
+
+    /// Comes when it has said something more and is `quiet` since then, when it ended, or when the time is over.
+    pub(crate) async fn answers(&self, since: u64, within: Duration, quiet: Duration) {
+        let mut heard = self.heard.subscribe();
+        let until = Instant::now() + within;
+        let wait = async {
+            // The sender lives as long as the job.
+            let _ = heard.wait_for(|bytes| *bytes > since).await;
+            while timeout(quiet, heard.changed()).await.is_ok() {}
+        };
+        tokio::select! {
+            _ = timeout_at(until, wait) => {}
+            () = self.ended() => {}
+        }
+    }
+
+    /// Bytes heard so far.
+    pub(crate) fn heard(&self) -> u64 {
+        *self.heard.borrow()
+    }
+
+    fn hear(&self, fresh: Fresh) {
+        lock(&self.unread).push(&fresh);
+        let upto = fresh.offset.saturating_add(size(&fresh.text));
+        if let Some(audience) = &*lock(&self.audience) {
+            audience.report(fresh);
+        }
+        self.heard.send_replace(upto);
+    }
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job")
+            .field("end", &self.end())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fresh(offset: u64, text: &str) -> Fresh {
+        Fresh {
+            offset,
+            text: text.to_owned(),
+        }
+    }
+
+    #[test]
+    fn unread_output_is_bounded_and_says_what_is_missing() {
+        let mut unread = Unread::default();
+        unread.push(&fresh(0, "one\n"));
+        unread.push(&fresh(10, "two\n"));
+        assert_eq!(unread.text, "one\n\n[... 6 bytes are left out ...]\ntwo\n");
+        let mut unread = Unread::default();
+        unread.push(&fresh(0, &"x".repeat(UNREAD)));
+        assert_eq!((unread.text.len(), unread.dropped), (UNREAD, 0));
+        unread.push(&fresh(size(&unread.text), "yy"));
+        assert_eq!((unread.text.len(), unread.dropped), (UNREAD, 2));
+        assert!(unread.text.ends_with("xyy"));
+    }
+
+    #[test]
+    fn what_is_meant_for_a_terminal_does_not_reach_readers_nor_count_as_missing() {
+        let mut unread = Unread {
+            terminal: Some(Typescript::default()),
+            ..Unread::default()
+        };
+        unread.push(&fresh(0, "\u{1b}[3"));
+        unread.push(&fresh(3, "1mred\u{1b}[0m 1%\r"));
+        assert_eq!(unread.turn().text, "red 1%");
+        unread.push(&fresh(17, "red 9%\r\n"));
+        let read = unread.turn();
+        assert_eq!((read.text.as_str(), read.partial), ("red 9%\n", false));
+    }
+}
