@@ -5,7 +5,6 @@ use agentd_protocol::{HookEvent, HookStatus, VerdictKind};
 use agentd_settings::{HookConfig, HookFallback};
 use agentd_text::redact_known;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -15,8 +14,10 @@ const BLOCK: i32 = 2;
 const TIMEOUT: i32 = 124;
 /// Characters of a reason that are kept.
 const REASON: usize = 1_000;
-/// Characters that a hook may add to a result.
+/// Characters that a hook may add.
 const CONTEXT: usize = 8_000;
+/// Characters of a result that a hook puts in the place of a tool's.
+const OUTPUT: usize = 50_000;
 
 /// What a hook said, as it counts.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,22 +27,64 @@ pub(crate) struct Answer {
     pub(crate) reason: Option<String>,
     pub(crate) input: Option<Value>,
     pub(crate) context: Option<String>,
+    pub(crate) output: Option<String>,
 }
 
-/// The answer before a call.
+impl Answer {
+    const fn of(status: HookStatus) -> Self {
+        Self {
+            status,
+            decision: None,
+            reason: None,
+            input: None,
+            context: None,
+            output: None,
+        }
+    }
+}
+
+/// Everything that a hook may say; which of it depends on what it is told of.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-struct Before {
+struct Said {
     decision: Option<VerdictKind>,
+    r#continue: Option<bool>,
     reason: Option<String>,
+    #[serde(alias = "modifiedInput")]
     input: Option<Map<String, Value>>,
+    #[serde(alias = "additionalContext")]
+    context: Option<String>,
+    #[serde(alias = "modifiedOutput")]
+    output: Option<String>,
 }
 
-/// The answer after a call.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-struct After {
-    context: Option<String>,
+impl Said {
+    /// The fields that are there.
+    fn fields(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("decision", self.decision.is_some()),
+            ("continue", self.r#continue.is_some()),
+            ("reason", self.reason.is_some()),
+            ("input", self.input.is_some()),
+            ("context", self.context.is_some()),
+            ("output", self.output.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(name, there)| there.then_some(name))
+    }
+}
+
+/// What an answer about an event may have.
+const fn fields_of(event: HookEvent) -> &'static [&'static str] {
+    match event {
+        HookEvent::PreToolUse => &["decision", "reason", "input"],
+        HookEvent::PostToolUse | HookEvent::PostToolUseFailure => &["context", "output"],
+        HookEvent::PermissionRequest | HookEvent::Compaction => &["decision", "reason"],
+        HookEvent::UserPromptSubmit => &["decision", "reason", "context"],
+        HookEvent::SessionStart => &["context"],
+        HookEvent::Stop | HookEvent::SubagentStop => &["continue", "reason"],
+        HookEvent::SessionEnd | HookEvent::Notification => &[],
+    }
 }
 
 /// What a hook's end means.
@@ -52,14 +95,14 @@ pub(crate) fn read(hook: &HookConfig, ended: Ended) -> Answer {
         Ended::Exited { code, stdout, stderr } => (stdout, stderr, code),
     };
     match code {
-        Some(0) => said(hook, &stdout).unwrap_or_else(|why| {
+        Some(0) => said(hook.event, &stdout).unwrap_or_else(|why| {
             missing(
                 hook,
                 HookStatus::Failed,
                 &format!("its answer is not understood: {why}"),
             )
         }),
-        Some(BLOCK) => blocked(hook, &stderr),
+        Some(BLOCK) => blocked(hook.event, &stderr),
         Some(TIMEOUT) => missing(hook, HookStatus::Timeout, "it took too long"),
         Some(code) => {
             let why = format!("it ended with exit code {code}: {}", clip(&stderr, REASON));
@@ -69,47 +112,48 @@ pub(crate) fn read(hook: &HookConfig, ended: Ended) -> Answer {
     }
 }
 
-fn said(hook: &HookConfig, stdout: &str) -> Result<Answer, String> {
-    let quiet = Answer {
-        status: HookStatus::Ok,
-        decision: None,
-        reason: None,
-        input: None,
-        context: None,
+fn said(event: HookEvent, stdout: &str) -> Result<Answer, String> {
+    // No output is an answer: the hook has nothing to say.
+    let said: Said = match stdout.trim() {
+        "" => Said::default(),
+        text => serde_json::from_str(text).map_err(|error| error.to_string())?,
     };
-    if hook.event == HookEvent::PreToolUse {
-        let before: Before = parsed(stdout)?;
-        return Ok(Answer {
-            decision: before.decision,
-            reason: before.reason.map(|reason| clip(&reason, REASON)),
-            input: before.input.map(|input| concealed(Value::Object(input))),
-            ..quiet
-        });
+    if let Some(odd) = said.fields().find(|name| !fields_of(event).contains(name)) {
+        return Err(format!("{odd:?} is no answer about {event:?}"));
     }
-    let after: After = parsed(stdout)?;
+    if said.decision == Some(VerdictKind::Ask) && !event.is_of_call() {
+        return Err(format!("nobody can be asked about {event:?}"));
+    }
+    let goes_on = (said.r#continue == Some(true)).then_some(VerdictKind::Deny);
     Ok(Answer {
-        context: after.context.map(|context| clip(&context, CONTEXT)),
-        ..quiet
+        decision: said.decision.or(goes_on),
+        reason: said.reason.map(|reason| clip(&reason, REASON)),
+        input: said.input.map(|input| concealed(Value::Object(input))),
+        context: said.context.map(|context| clip(&context, CONTEXT)),
+        output: said.output.map(|output| clip(&output, OUTPUT)),
+        ..Answer::of(HookStatus::Ok)
     })
 }
 
-/// No output is an answer: the hook has nothing to say.
-fn parsed<T: DeserializeOwned + Default>(stdout: &str) -> Result<T, String> {
-    if stdout.trim().is_empty() {
-        return Ok(T::default());
-    }
-    serde_json::from_str(stdout).map_err(|error| error.to_string())
-}
-
-fn blocked(hook: &HookConfig, stderr: &str) -> Answer {
-    let before = hook.event == HookEvent::PreToolUse;
+/// It objects: what can be prevented is prevented, a turn goes on, and after a call the model reads why.
+fn blocked(event: HookEvent, stderr: &str) -> Answer {
     let text = Some(clip(stderr.trim(), REASON)).filter(|text| !text.is_empty());
-    Answer {
-        status: HookStatus::Blocked,
-        decision: before.then_some(VerdictKind::Deny),
-        reason: if before { text.clone() } else { None },
-        input: None,
-        context: if before { None } else { text },
+    let quiet = Answer::of(HookStatus::Blocked);
+    match event {
+        HookEvent::PostToolUse | HookEvent::PostToolUseFailure => Answer { context: text, ..quiet },
+        HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::Notification => {
+            Answer { reason: text, ..quiet }
+        }
+        HookEvent::PreToolUse
+        | HookEvent::PermissionRequest
+        | HookEvent::UserPromptSubmit
+        | HookEvent::Compaction
+        | HookEvent::Stop
+        | HookEvent::SubagentStop => Answer {
+            decision: Some(VerdictKind::Deny),
+            reason: text,
+            ..quiet
+        },
     }
 }
 
@@ -120,11 +164,9 @@ fn missing(hook: &HookConfig, status: HookStatus, why: &str) -> Answer {
         HookFallback::Deny => Some(VerdictKind::Deny),
     };
     Answer {
-        status,
         decision,
         reason: Some(clip(why, REASON)),
-        input: None,
-        context: None,
+        ..Answer::of(status)
     }
 }
 

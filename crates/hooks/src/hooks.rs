@@ -1,76 +1,37 @@
-//! The hooks of a node: who is asked, in which order, and what comes of it.
+//! The hooks of a node, and how one of them is asked.
 
 use crate::answer::{Answer, read};
 use crate::launch::{Ended, Launch};
-use agentd_protocol::{HookEvent, HookFinished, SessionId, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
+use agentd_protocol::{HookEvent, HookFinished, HookStatus, InputId, ToolCallId, VerdictKind};
 use agentd_settings::{HookConfig, HooksConfig};
-use serde_json::{Value, json};
+use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
+
+/// How long a hook waits for its place among those of its session.
+const PLACE_WITHIN: Duration = Duration::from_secs(600);
 
 /// The hooks that the operator configured.
 #[derive(Debug, Clone)]
 pub struct Hooks {
-    run: Arc<[HookConfig]>,
+    pub(crate) run: Arc<[HookConfig]>,
     max_concurrent: usize,
     launch: Arc<dyn Launch>,
 }
 
-/// The call that hooks are told of.
+/// What a hook is told.
 #[derive(Debug, Clone, PartialEq)]
-pub struct HookCall {
-    /// Whose.
-    pub session: SessionId,
-    /// Which.
-    pub tool_call: ToolCallId,
-    /// The canonical name of its tool.
-    pub tool: String,
-    /// Its input.
-    pub input: Value,
-    /// The session's working directory.
-    pub workdir: PathBuf,
-}
-
-/// What hooks want of a call beyond what rules decided.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Narrowing {
-    /// At least this.
-    pub kind: VerdictKind,
-    /// Which hook: `hook:NAME`.
-    pub rule: String,
-    /// Why.
-    pub reason: String,
-}
-
-/// What came of the hooks of one call.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Ran {
-    /// One for each hook that was asked.
-    pub records: Vec<HookFinished>,
-    /// What they want.
-    pub narrowing: Option<Narrowing>,
-    /// The input that they put in the place of the model's.
-    pub input: Option<Value>,
-    /// What the model is told beside the result.
-    pub context: Option<String>,
-}
-
-impl Ran {
-    /// Nobody knows what the hooks would have said: the call is denied (I7).
-    #[must_use]
-    pub fn lost(why: &str) -> Self {
-        Self {
-            narrowing: Some(Narrowing {
-                kind: VerdictKind::Deny,
-                rule: "hook:error".to_owned(),
-                reason: format!("the hooks could not be asked: {why}"),
-            }),
-            ..Self::default()
-        }
-    }
+pub(crate) struct Subject {
+    pub(crate) tool_call: Option<ToolCallId>,
+    pub(crate) prompt: Option<InputId>,
+    pub(crate) workdir: PathBuf,
+    /// A JSON object; the event comes to it.
+    pub(crate) told: Value,
 }
 
 impl Hooks {
@@ -96,95 +57,88 @@ impl Hooks {
         Arc::new(Semaphore::new(self.max_concurrent))
     }
 
-    /// Asks the hooks before a call, one after the other: each sees what the one before made of the input, and the first
-    /// that denies is the last that is asked.
-    pub async fn before(&self, mut call: HookCall, places: &Semaphore) -> Ran {
-        let mut ran = Ran::default();
-        for hook in self
-            .run
-            .iter()
-            .filter(|hook| hook.hears(HookEvent::PreToolUse, &call.tool))
-        {
-            let record = self.ask(hook, &call, None, places).await;
-            if let Some(kind) = record.decision
-                && ran
-                    .narrowing
-                    .as_ref()
-                    .is_none_or(|narrowing| narrowing.kind < kind)
-            {
-                ran.narrowing = Some(Narrowing {
-                    kind,
-                    rule: format!("hook:{}", hook.name),
-                    reason: record
-                        .reason
-                        .clone()
-                        .unwrap_or_else(|| "a hook decided so".to_owned()),
-                });
-            }
-            if let Some(input) = &record.input {
-                call.input = input.clone();
-                ran.input = Some(input.clone());
-            }
+    /// What is written down where the hooks could not be asked: what they may prevent is prevented (I7).
+    #[must_use]
+    pub fn lost(event: HookEvent, why: &str) -> HookFinished {
+        let decision = match event {
+            HookEvent::PermissionRequest => Some(VerdictKind::Ask),
+            _ => event.prevents().then_some(VerdictKind::Deny),
+        };
+        HookFinished {
+            tool_call: None,
+            prompt: None,
+            hook: "*".to_owned(),
+            event,
+            status: HookStatus::Failed,
+            decision,
+            reason: Some(format!("the hooks could not be asked: {why}")),
+            input: None,
+            context: None,
+            output: None,
+            replaced: None,
+            duration_ms: 0,
+        }
+    }
+
+    /// Asks one after the other, up to the first that denies.
+    pub(crate) async fn in_turn(
+        &self,
+        event: HookEvent,
+        tool: &str,
+        subject: &Subject,
+        places: &Semaphore,
+    ) -> Vec<HookFinished> {
+        let mut records = Vec::new();
+        for hook in self.run.iter().filter(|hook| hook.hears(event, tool)) {
+            let record = self.ask(hook, subject, places).await;
             let denied = record.decision == Some(VerdictKind::Deny);
-            ran.records.push(record);
+            records.push(record);
             if denied {
                 break;
             }
         }
-        ran
+        records
     }
 
-    /// Tells the hooks of a result, side by side. What they add is in the order of the configuration.
-    pub async fn after(&self, call: HookCall, outcome: ToolOutcome, places: Arc<Semaphore>) -> Ran {
-        let event = Self::event_of(&outcome);
-        let (call, outcome) = (Arc::new(call), Arc::new(outcome));
+    /// Asks all at the same time; what they say is in the order of the configuration.
+    pub(crate) async fn at_once(
+        &self,
+        event: HookEvent,
+        tool: &str,
+        subject: Subject,
+        places: Arc<Semaphore>,
+    ) -> Vec<HookFinished> {
+        let lost = (subject.tool_call, subject.prompt);
+        let subject = Arc::new(subject);
         let mut asked = JoinSet::new();
         for (n, hook) in self.run.iter().enumerate() {
-            if hook.hears(event, &call.tool) {
-                let (hooks, hook, places) = (self.clone(), hook.clone(), Arc::clone(&places));
-                let (call, outcome) = (Arc::clone(&call), Arc::clone(&outcome));
-                asked.spawn(async move { (n, hooks.ask(&hook, &call, Some(&outcome), &places).await) });
+            if hook.hears(event, tool) {
+                let (hooks, hook) = (self.clone(), hook.clone());
+                let (subject, places) = (Arc::clone(&subject), Arc::clone(&places));
+                asked.spawn(async move { (n, hooks.ask(&hook, &subject, &places).await) });
             }
         }
-        let mut records = Vec::new();
+        let mut records = BTreeMap::new();
         while let Some(record) = asked.join_next().await {
             records.extend(record);
         }
-        records.sort_by_key(|(n, _)| *n);
-        let records: Vec<_> = records.into_iter().map(|(_, record)| record).collect();
-        let said: Vec<_> = records
-            .iter()
-            .filter_map(|record| Some(format!("[hook {}] {}", record.hook, record.context.as_ref()?)))
-            .collect();
-        Ran {
-            context: (!said.is_empty()).then(|| said.join("\n")),
-            records,
-            ..Ran::default()
-        }
+        let hears = |(_, hook): &(usize, &HookConfig)| hook.hears(event, tool);
+        let heard = self.run.iter().enumerate().filter(hears);
+        heard
+            .map(|(n, hook)| records.remove(&n).unwrap_or_else(|| panicked(hook, &lost)))
+            .collect()
     }
 
-    /// What a result is for hooks.
-    #[must_use]
-    pub fn event_of(outcome: &ToolOutcome) -> HookEvent {
-        if outcome.status == ToolStatus::Ok {
-            HookEvent::PostToolUse
-        } else {
-            HookEvent::PostToolUseFailure
-        }
-    }
-
-    async fn ask(
-        &self,
-        hook: &HookConfig,
-        call: &HookCall,
-        outcome: Option<&ToolOutcome>,
-        places: &Semaphore,
-    ) -> HookFinished {
-        let place = places.acquire().await;
+    pub(crate) async fn ask(&self, hook: &HookConfig, subject: &Subject, places: &Semaphore) -> HookFinished {
+        let place = timeout(PLACE_WITHIN, places.acquire()).await;
         let begun = Instant::now();
         let ended = match place {
-            Ok(_place) => self.launch.launch(hook, call, told(hook, call, outcome)).await,
-            Err(_) => Ended::Failed("the session ends".to_owned()),
+            Ok(Ok(_place)) => {
+                let told = line(hook.event, &subject.told);
+                self.launch.launch(hook, &subject.workdir, told).await
+            }
+            Ok(Err(_)) => Ended::Failed("the session ends".to_owned()),
+            Err(_) => Ended::Failed("too many hooks of the session ran before it".to_owned()),
         };
         let Answer {
             status,
@@ -192,9 +146,11 @@ impl Hooks {
             reason,
             input,
             context,
+            output,
         } = read(hook, ended);
         HookFinished {
-            tool_call: call.tool_call,
+            tool_call: subject.tool_call,
+            prompt: subject.prompt,
             hook: hook.name.clone(),
             event: hook.event,
             status,
@@ -202,24 +158,28 @@ impl Hooks {
             reason,
             input,
             context,
+            output,
+            replaced: None,
             duration_ms: u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX),
         }
     }
 }
 
+/// What stands for a hook whose task is gone.
+fn panicked(hook: &HookConfig, (tool_call, prompt): &(Option<ToolCallId>, Option<InputId>)) -> HookFinished {
+    HookFinished {
+        tool_call: *tool_call,
+        prompt: *prompt,
+        hook: hook.name.clone(),
+        ..Hooks::lost(hook.event, "its task panicked")
+    }
+}
+
 /// What a hook reads.
-fn told(hook: &HookConfig, call: &HookCall, outcome: Option<&ToolOutcome>) -> Vec<u8> {
-    let mut told = json!({
-        "event": hook.event,
-        "session": call.session,
-        "tool_call": call.tool_call,
-        "tool": call.tool,
-        "input": call.input,
-        "workdir": call.workdir,
-    });
-    if let (Some(outcome), Some(fields)) = (outcome, told.as_object_mut()) {
-        fields.insert("status".to_owned(), json!(outcome.status));
-        fields.insert("result".to_owned(), json!(outcome.llm_text));
+fn line(event: HookEvent, told: &Value) -> Vec<u8> {
+    let mut told = told.clone();
+    if let Some(fields) = told.as_object_mut() {
+        fields.insert("event".to_owned(), serde_json::json!(event));
     }
     let mut line = told.to_string().into_bytes();
     line.push(b'\n');

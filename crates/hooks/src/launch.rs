@@ -1,13 +1,12 @@
 //! How a hook is run: under a warden of its own, behind the walls of the node.
 
-use crate::hooks::HookCall;
 use agentd_sandbox::{
     CaptureLimits, CollectSpec, CommandSpec, Environment, Piped, Sandboxing, WardenSlot, WardenSpec,
 };
 use agentd_settings::HookConfig;
 use async_trait::async_trait;
 use std::fmt::Debug;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -45,8 +44,8 @@ pub enum Ended {
 /// Runs hooks; another one stands in for it in tests.
 #[async_trait]
 pub trait Launch: Debug + Send + Sync {
-    /// Runs a hook to its end. Dropping the future kills it.
-    async fn launch(&self, hook: &HookConfig, call: &HookCall, input: Vec<u8>) -> Ended;
+    /// Runs a hook to its end in a working directory. Dropping the future kills it.
+    async fn launch(&self, hook: &HookConfig, workdir: &Path, input: Vec<u8>) -> Ended;
 }
 
 /// Runs each hook under a warden of its own, so that nothing that it started outlives it, and no tool can reach it.
@@ -77,24 +76,26 @@ impl WardenLaunch {
         }
     }
 
-    fn slot(&self, hook: &HookConfig, call: &HookCall) -> WardenSlot {
+    fn slot(&self, hook: &HookConfig, workdir: &Path) -> WardenSlot {
         let mut sandboxing = self.sandboxing.clone();
         if let (Sandboxing::Walls { read, .. }, Some(program)) = (&mut sandboxing, hook.command.first()) {
             read.push(PathBuf::from(program));
         }
         let spec = WardenSpec {
             exe: self.exe.clone(),
-            workdir: call.workdir.clone(),
+            workdir: workdir.to_owned(),
             environment: self.environment.clone(),
+            bounds: agentd_sandbox::Bounds::default(),
+            network: None,
         };
         let number = self.started.fetch_add(1, Ordering::Relaxed);
         sandboxing.slot(spec, &format!("hook-{number}"))
     }
 
-    async fn run(&self, slot: &WardenSlot, hook: &HookConfig, call: &HookCall, input: Vec<u8>) -> Ended {
+    async fn run(&self, slot: &WardenSlot, hook: &HookConfig, workdir: &Path, input: Vec<u8>) -> Ended {
         let command = CommandSpec {
             argv: hook.command.clone(),
-            cwd: call.workdir.clone(),
+            cwd: workdir.to_owned(),
             env: Vec::new(),
         };
         let start = async { slot.get().await?.run_piped(command).await };
@@ -118,9 +119,9 @@ impl WardenLaunch {
 
 #[async_trait]
 impl Launch for WardenLaunch {
-    async fn launch(&self, hook: &HookConfig, call: &HookCall, input: Vec<u8>) -> Ended {
-        let slot = self.slot(hook, call);
-        let ended = self.run(&slot, hook, call, input).await;
+    async fn launch(&self, hook: &HookConfig, workdir: &Path, input: Vec<u8>) -> Ended {
+        let slot = self.slot(hook, workdir);
+        let ended = self.run(&slot, hook, workdir, input).await;
         if slot.close(CLOSE_WITHIN).await {
             ended
         } else {

@@ -1,14 +1,14 @@
 //! What answers mean and how they are put together, with hooks that say what the test wants.
 
-use crate::{Ended, HookCall, Hooks, Launch, Narrowing, Ran};
+use crate::{Ended, HookCall, Hooks, Launch, Narrowing, Occasion, Ran};
 use agentd_protocol::{HookEvent, HookStatus, SessionId, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
 use agentd_settings::{HookConfig, HookFallback, HooksConfig};
 use async_trait::async_trait;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tokio::sync::Barrier;
 
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ struct Scripted {
 
 #[async_trait]
 impl Launch for Scripted {
-    async fn launch(&self, hook: &HookConfig, _: &HookCall, input: Vec<u8>) -> Ended {
+    async fn launch(&self, hook: &HookConfig, _: &Path, input: Vec<u8>) -> Ended {
         let told = serde_json::from_slice(&input).unwrap();
         self.told.lock().unwrap().push((hook.name.clone(), told));
         self.ends[&hook.name].clone()
@@ -39,15 +39,7 @@ fn exits(code: i32, stdout: &str, stderr: &str) -> Ended {
 }
 
 fn hook(name: &str, event: HookEvent) -> HookConfig {
-    HookConfig {
-        name: name.to_owned(),
-        event,
-        tools: Vec::new(),
-        command: vec!["/hook".to_owned()],
-        timeout: Duration::from_secs(60),
-        on_failure: None,
-        on_timeout: None,
-    }
+    HookConfig::new(name, event, &["/hook"])
 }
 
 fn config(run: Vec<HookConfig>) -> HooksConfig {
@@ -229,7 +221,7 @@ struct Together {
 
 #[async_trait]
 impl Launch for Together {
-    async fn launch(&self, hook: &HookConfig, _: &HookCall, _: Vec<u8>) -> Ended {
+    async fn launch(&self, hook: &HookConfig, _: &Path, _: Vec<u8>) -> Ended {
         let now = self.running.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         self.barrier.wait().await;
@@ -282,4 +274,96 @@ async fn a_hook_after_a_call_that_failed_hears_how_and_cannot_change_what_is_don
         (&told[0].1["status"], &told[0].1["result"]),
         (&json!("timeout"), &json!("too slow"))
     );
+}
+
+/// Hooks that change what they see until it is what they want.
+#[derive(Debug)]
+struct Stubborn;
+
+#[async_trait]
+impl Launch for Stubborn {
+    async fn launch(&self, hook: &HookConfig, _: &Path, told: Vec<u8>) -> Ended {
+        let told: Value = serde_json::from_slice(&told).unwrap();
+        let command = told["input"]["command"].as_str().unwrap();
+        let wanted = match hook.name.as_str() {
+            "judge" if command.contains("rm") => return exits(2, "", "no rm"),
+            "judge" => return says(""),
+            "cleaner" => format!("rm x; {command}"),
+            _ if command.starts_with(&hook.name) => return says(""),
+            name => format!("{name} {command}"),
+        };
+        says(&json!({ "input": { "command": wanted } }).to_string())
+    }
+}
+
+async fn changed_by(names: &[&str]) -> Ran {
+    let run = names.iter().map(|name| hook(name, HookEvent::PreToolUse)).collect();
+    let hooks = Hooks::new(&config(run), Arc::new(Stubborn));
+    hooks.before(call(), &hooks.places()).await
+}
+
+#[tokio::test]
+async fn i7_a_hook_that_has_not_seen_the_input_as_another_left_it_is_asked_again() {
+    let ran = changed_by(&["judge", "cleaner"]).await;
+    assert_eq!(ran.narrowing, narrowing(VerdictKind::Deny, "hook:judge", "no rm"));
+    assert_eq!(ran.records.len(), 3);
+}
+
+#[tokio::test]
+async fn i6_hooks_that_change_each_others_input_for_ever_deny() {
+    let ran = changed_by(&["nice", "time"]).await;
+    assert_eq!(ran.narrowing.unwrap().rule, "hook:changed");
+    assert_eq!(ran.records.len(), 6);
+    let ran = changed_by(&["nice"]).await;
+    assert_eq!((ran.narrowing, ran.records.len()), (None, 1), "its own change it has seen");
+}
+
+#[tokio::test]
+async fn i7_an_answer_that_does_not_belong_to_its_event_is_a_failure() {
+    for (event, odd) in [
+        (HookEvent::PreToolUse, json!({ "context": "x" })),
+        (HookEvent::PermissionRequest, json!({ "input": {} })),
+        (HookEvent::PostToolUse, json!({ "decision": "deny" })),
+        (HookEvent::UserPromptSubmit, json!({ "decision": "ask" })),
+        (HookEvent::SessionStart, json!({ "decision": "allow" })),
+        (HookEvent::SessionEnd, json!({ "context": "x" })),
+        (HookEvent::Stop, json!({ "decision": "deny" })),
+        (HookEvent::SubagentStop, json!({ "context": "x" })),
+        (HookEvent::Notification, json!({ "reason": "x" })),
+        (HookEvent::Compaction, json!({ "decision": "ask" })),
+    ] {
+        let launch = Arc::new(Scripted {
+            ends: BTreeMap::from([("a".to_owned(), says(&odd.to_string()))]),
+            ..Scripted::default()
+        });
+        let hooks = Hooks::new(&config(vec![hook("a", event)]), launch);
+        let occasion = Occasion {
+            event,
+            session: SessionId::NIL,
+            workdir: "/w".into(),
+            prompt: None,
+            details: Vec::new(),
+        };
+        let records = hooks.tell(occasion, hooks.places()).await;
+        assert_eq!(records[0].status, HookStatus::Failed, "{event:?}");
+        assert_eq!(records[0].decision, Hooks::lost(event, "").decision, "{event:?}");
+    }
+}
+
+#[tokio::test]
+async fn of_several_hooks_that_change_a_result_the_last_counts_and_has_what_it_replaced() {
+    let launch = Arc::new(Scripted {
+        ends: BTreeMap::from([
+            ("a".to_owned(), says(r#"{"output": "from a"}"#)),
+            ("b".to_owned(), says(r#"{"output": "from b"}"#)),
+        ]),
+        ..Scripted::default()
+    });
+    let run = ["a", "b"].map(|name| hook(name, HookEvent::PostToolUse)).to_vec();
+    let hooks = Hooks::new(&config(run), launch);
+    let outcome = ToolOutcome::text(ToolStatus::Ok, "built");
+    let ran = hooks.after(call(), outcome, hooks.places()).await;
+    assert_eq!(ran.output.as_deref(), Some("from b"));
+    let replaced: Vec<_> = ran.records.into_iter().map(|record| record.replaced).collect();
+    assert_eq!(replaced, [None, Some("built".to_owned())]);
 }

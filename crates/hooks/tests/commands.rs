@@ -11,8 +11,8 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod cases {
-    use agentd_hooks::{Ended, HookCall, Launch as _, WardenLaunch};
-    use agentd_protocol::{HookEvent, SandboxLevel, SessionId, ToolCallId};
+    use agentd_hooks::{Ended, Launch as _, WardenLaunch};
+    use agentd_protocol::{HookEvent, SandboxLevel};
     use agentd_sandbox::{Environment, Finding, ProbeSpec, Sandboxing, probe, readable};
     use agentd_settings::HookConfig;
     use std::os::unix::fs::PermissionsExt as _;
@@ -55,13 +55,8 @@ mod cases {
 
     fn shell(script: &str, timeout: Duration) -> HookConfig {
         HookConfig {
-            name: "h".to_owned(),
-            event: HookEvent::PreToolUse,
-            tools: Vec::new(),
-            command: ["/bin/sh", "-c", script].map(str::to_owned).to_vec(),
             timeout,
-            on_failure: None,
-            on_timeout: None,
+            ..HookConfig::new("h", HookEvent::PreToolUse, &["/bin/sh", "-c", script])
         }
     }
 
@@ -77,14 +72,7 @@ mod cases {
             sandboxing,
             dir.path().join("spill"),
         );
-        let call = HookCall {
-            session: SessionId::NIL,
-            tool_call: ToolCallId::NIL,
-            tool: "Bash".to_owned(),
-            input: serde_json::json!({}),
-            workdir: dir.path().to_owned(),
-        };
-        (launch.launch(hook, &call, input).await, dir)
+        (launch.launch(hook, dir.path(), input).await, dir)
     }
 
     const LONG: Duration = Duration::from_secs(50);

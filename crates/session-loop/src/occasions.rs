@@ -1,0 +1,104 @@
+//! Hooks that are told of inputs, of the session's life and of the ends of turns. Each asking is a kid.
+
+use crate::shell::Shell;
+use agentd_actor_kit::{SessionMsg, Work, spawn_kid};
+use agentd_hooks::{Hooks, Occasion};
+use agentd_protocol::{Block, InputId};
+use agentd_turn::Topic;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+impl Shell {
+    /// Tells the hooks, unless it is over already.
+    pub(crate) async fn tell_of(&mut self, number: u64, topic: Topic) {
+        if !self.agent.awaits_hooks(number) {
+            return;
+        }
+        let event = topic.event();
+        let occasion = self.occasion(topic);
+        let (hooks, places, to) = (
+            self.services.hooks.clone(),
+            Arc::clone(&self.places),
+            self.me.clone(),
+        );
+        let work = async move {
+            let records = hooks.tell(occasion, places).await;
+            let _ = to.cast(SessionMsg::Heard { number, records });
+        };
+        match spawn_kid(work, self.me.get_cell()).await {
+            Ok(kid) => self.kids.add(kid, Work::Occasion { number, event }),
+            Err(error) => {
+                let records = vec![Hooks::lost(event, &error.to_string())];
+                let _ = self.me.cast(SessionMsg::Heard { number, records });
+            }
+        }
+        self.live.touch();
+    }
+
+    /// Nobody waits for them any more.
+    pub(crate) fn drop_hooks(&mut self, number: u64) {
+        self.kids
+            .kill_first(|work| matches!(work, Work::Occasion { number: n, .. } if *n == number));
+        self.live.touch();
+    }
+
+    fn occasion(&self, topic: Topic) -> Occasion {
+        let event = topic.event();
+        let (prompt, details) = match topic {
+            Topic::SessionStart => (None, self.of_session()),
+            Topic::SessionEnd { reason } => (None, vec![("reason", json!(reason))]),
+            Topic::Prompt(input) => (Some(input), vec![("prompt", json!(self.text_of(input)))]),
+            Topic::Stop { text, rounds, .. } => {
+                (None, vec![("text", json!(text)), ("rounds", json!(rounds))])
+            }
+            Topic::Notification {
+                notice,
+                message,
+                approval,
+            } => (None, of_notice(notice.as_str(), &message, json!(approval))),
+            Topic::Compaction { tokens, target, .. } => (
+                None,
+                vec![("tokens", json!(tokens)), ("target_tokens", json!(target))],
+            ),
+        };
+        Occasion {
+            event,
+            session: self.session,
+            workdir: PathBuf::from(self.workdir()),
+            prompt,
+            details,
+        }
+    }
+
+    fn of_session(&self) -> Vec<(&'static str, Value)> {
+        let settings = self.agent.durable().settings.as_ref();
+        settings.map_or_else(Vec::new, |settings| {
+            vec![
+                ("title", json!(settings.title)),
+                ("model", json!(settings.model)),
+                ("mode", json!(settings.mode)),
+            ]
+        })
+    }
+
+    fn text_of(&self, input: InputId) -> String {
+        let text = |block: &Block| match block {
+            Block::Text { text } => Some(text.clone()),
+            Block::Image { .. } => Some("[image]".to_owned()),
+            Block::Thinking { .. } | Block::ToolUse { .. } | Block::ToolResult { .. } | Block::Unknown => {
+                None
+            }
+        };
+        let texts: Vec<_> = self.transcript.waiting(input).iter().filter_map(text).collect();
+        texts.join("\n")
+    }
+}
+
+fn of_notice(kind: &str, message: &str, approval: Value) -> Vec<(&'static str, Value)> {
+    let mut details = vec![("kind", json!(kind)), ("message", json!(message))];
+    if !approval.is_null() {
+        details.push(("approval", approval));
+    }
+    details
+}

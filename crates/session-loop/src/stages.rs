@@ -1,0 +1,116 @@
+//! What the trace is told of the calls of a loop: each stage that a call leaves, and how long it was in it.
+
+use crate::shell::Shell;
+use agentd_actor_kit::{CallStage, StageDone, Stages};
+use agentd_protocol::{
+    ApprovalId, ApprovalKind, Decision, Event, EventBody, OpenApproval, Timestamp, ToolCallId, ToolStatus,
+    VerdictKind,
+};
+use std::collections::BTreeMap;
+
+/// Where the calls of a loop are. Empty while nobody reads the trace.
+#[derive(Debug, Default)]
+pub(crate) struct Track {
+    stages: Stages,
+    since: BTreeMap<ToolCallId, Timestamp>,
+    asking: BTreeMap<ApprovalId, ToolCallId>,
+}
+
+impl Track {
+    pub(crate) fn new(stages: Stages, open: &[OpenApproval]) -> Self {
+        let mut track = Self {
+            stages,
+            ..Self::default()
+        };
+        if track.stages.is_on() {
+            let calls = open.iter().filter(|open| open.kind == ApprovalKind::Tool);
+            track.asking = calls
+                .filter_map(|open| Some((open.approval, open.tool_call?)))
+                .collect();
+        }
+        track
+    }
+}
+
+impl Shell {
+    /// A call enters a stage that does not begin with the end of the one before it.
+    pub(crate) fn enters(&mut self, tool_call: ToolCallId) {
+        if self.track.stages.is_on() {
+            self.track.since.insert(tool_call, self.services.clock.now());
+        }
+    }
+
+    /// A call leaves a stage.
+    pub(crate) fn leaves(&mut self, tool_call: ToolCallId, stage: CallStage, outcome: &str) {
+        if !self.track.stages.is_on() {
+            return;
+        }
+        let now = self.services.clock.now();
+        let since = self.track.since.insert(tool_call, now);
+        let turn = self.agent.durable().turn.as_ref();
+        self.track.stages.tell(StageDone {
+            at: now,
+            session: self.session,
+            turn: turn.map(|turn| turn.id),
+            step: turn.map_or(0, |turn| turn.steps),
+            tool_call,
+            stage,
+            outcome: outcome.to_owned(),
+            ms: since.map(|since| now.since_ms(since)),
+        });
+    }
+
+    /// What facts say of stages.
+    pub(crate) fn trace(&mut self, event: &Event) {
+        if !self.track.stages.is_on() {
+            return;
+        }
+        if let EventBody::ApprovalAsked(asked) = &event.body {
+            let call = asked.tool_call.filter(|_| asked.kind == ApprovalKind::Tool);
+            self.track
+                .asking
+                .extend(call.map(|tool_call| (asked.approval, tool_call)));
+        } else if let EventBody::ApprovalDecided(decided) = &event.body {
+            if let Some(tool_call) = self.track.asking.remove(&decided.approval) {
+                self.leaves(tool_call, CallStage::Confirmation, word(decided.decision));
+            }
+        } else if let EventBody::ToolFinished(finished) = &event.body {
+            let outcome = of_status(finished.outcome.status);
+            self.leaves(finished.tool_call, CallStage::Formatting, outcome);
+            self.track.since.remove(&finished.tool_call);
+        } else if let EventBody::TurnFinished(_) = &event.body {
+            self.track.since.clear();
+            self.track.asking.clear();
+        }
+    }
+}
+
+/// The word of a verdict.
+pub(crate) const fn of_verdict(kind: VerdictKind) -> &'static str {
+    match kind {
+        VerdictKind::Allow => "allow",
+        VerdictKind::Ask => "ask",
+        VerdictKind::Deny => "deny",
+    }
+}
+
+/// The word of a result.
+pub(crate) const fn of_status(status: ToolStatus) -> &'static str {
+    match status {
+        ToolStatus::Ok => "ok",
+        ToolStatus::Error => "error",
+        ToolStatus::Denied => "denied",
+        ToolStatus::Interrupted => "interrupted",
+        ToolStatus::Timeout => "timeout",
+    }
+}
+
+const fn word(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allow",
+        Decision::Deny => "deny",
+        Decision::Answer => "answer",
+        Decision::Expired => "expired",
+        Decision::Withdrawn => "withdrawn",
+    }
+}

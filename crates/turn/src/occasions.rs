@@ -1,0 +1,372 @@
+//! What hooks are asked about besides calls: the session's life, inputs, the end of a turn, a compaction. Each asking is
+//! volatile: after a restart what still waits for it is asked again, and who was only to be told is not told twice.
+
+use crate::draft::Draft;
+use crate::limits;
+use crate::overflow;
+use crate::status::failed;
+use crate::volatile::Volatile;
+use agentd_protocol::{
+    ApprovalAsked, ApprovalId, CallId, EventBody, HookEvent, HookFinished, InputCancelled, InputId,
+    NoteInjected, NoteKind, TurnFinished, TurnId, VerdictKind, WarningRaised,
+};
+
+/// Notifications that may be on their way at the same time; slow hooks lose the ones beyond.
+const MOST_NOTICES: usize = 16;
+
+/// What hooks are told of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Topic {
+    /// The session begins.
+    SessionStart,
+    /// The session is closed.
+    SessionEnd {
+        /// Why.
+        reason: String,
+    },
+    /// An input is to join.
+    Prompt(InputId),
+    /// A turn is about to end by itself.
+    Stop {
+        /// Which.
+        turn: TurnId,
+        /// The model's last words.
+        text: String,
+        /// How often hooks had it go on.
+        rounds: u32,
+        /// The session has a parent.
+        child: bool,
+    },
+    /// A person has to be told.
+    Notification {
+        /// Of what.
+        notice: Notice,
+        /// In words.
+        message: String,
+        /// The question.
+        approval: Option<ApprovalId>,
+    },
+    /// The beginning of the conversation is to become a summary.
+    Compaction {
+        /// For which model call.
+        call: CallId,
+        /// The attempt that failed for it.
+        attempt: u32,
+        /// About so many tokens there are.
+        tokens: u64,
+        /// So many there may be.
+        target: u64,
+    },
+}
+
+/// What a person has to be told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// Somebody is asked.
+    Approval,
+    /// A turn ended, and the session waits for input.
+    Idle,
+    /// A turn failed.
+    Failed,
+}
+
+impl Notice {
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Approval => "approval",
+            Self::Idle => "idle",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl Topic {
+    /// The event of the hooks that are told.
+    #[must_use]
+    pub const fn event(&self) -> HookEvent {
+        match self {
+            Self::SessionStart => HookEvent::SessionStart,
+            Self::SessionEnd { .. } => HookEvent::SessionEnd,
+            Self::Prompt(_) => HookEvent::UserPromptSubmit,
+            Self::Stop { child: false, .. } => HookEvent::Stop,
+            Self::Stop { child: true, .. } => HookEvent::SubagentStop,
+            Self::Notification { .. } => HookEvent::Notification,
+            Self::Compaction { .. } => HookEvent::Compaction,
+        }
+    }
+
+    /// The agent waits for the answer.
+    const fn holds_up(&self) -> bool {
+        !matches!(self, Self::SessionEnd { .. } | Self::Notification { .. })
+    }
+}
+
+/// The agent waits for hooks.
+pub(crate) fn holds_up(volatile: &Volatile) -> bool {
+    volatile.asked.values().any(Topic::holds_up)
+}
+
+fn hears(draft: &Draft<'_, '_>, event: HookEvent) -> bool {
+    draft.config().hooks.contains(&event)
+}
+
+/// Has the hooks told.
+pub(crate) fn ask(draft: &mut Draft<'_, '_>, topic: Topic) {
+    let volatile = draft.volatile();
+    volatile.askings = volatile.askings.wrapping_add(1);
+    let number = volatile.askings;
+    volatile.asked.insert(number, topic.clone());
+    draft.effect(crate::Effect::AskHooks { number, topic });
+}
+
+/// Asks about what has just come: a new session, inputs.
+pub(crate) fn begin(draft: &mut Draft<'_, '_>) {
+    let durable = draft.durable();
+    if durable.settings.is_none() || durable.closed.is_some() || draft.seen().draining {
+        return;
+    }
+    let new = !durable.greeted && durable.last.is_none() && durable.turn.is_none();
+    if new && !draft.seen().greeted && hears(draft, HookEvent::SessionStart) {
+        draft.volatile().greeted = true;
+        ask(draft, Topic::SessionStart);
+    }
+    if !hears(draft, HookEvent::UserPromptSubmit) {
+        return;
+    }
+    let unseen: Vec<InputId> = draft
+        .durable()
+        .inbox
+        .iter()
+        .filter(|waiting| !waiting.taken)
+        .map(|waiting| waiting.queued.input)
+        .filter(|input| !draft.seen().screened.contains_key(input))
+        .filter(|input| {
+            !draft
+                .seen()
+                .asked
+                .values()
+                .any(|topic| *topic == Topic::Prompt(*input))
+        })
+        .collect();
+    for input in unseen {
+        ask(draft, Topic::Prompt(input));
+    }
+}
+
+/// Whether an input may join.
+pub(crate) fn lets_in(draft: &Draft<'_, '_>, input: InputId) -> bool {
+    !hears(draft, HookEvent::UserPromptSubmit) || draft.seen().screened.contains_key(&input)
+}
+
+/// Whether a turn may begin.
+pub(crate) fn lets_begin(draft: &Draft<'_, '_>) -> bool {
+    !draft
+        .seen()
+        .asked
+        .values()
+        .any(|topic| *topic == Topic::SessionStart)
+}
+
+/// What hooks add to inputs is said when they join, so that a restart before it leaves nothing behind.
+pub(crate) fn add_context(draft: &mut Draft<'_, '_>, inputs: &[InputId]) {
+    for input in inputs {
+        if let Some(Some(text)) = draft.volatile().screened.remove(input) {
+            note(draft, text);
+        }
+    }
+}
+
+/// Whether the turn may end by itself. The hooks are asked at each such end; so often they may have it go on.
+pub(crate) fn lets_stop(draft: &mut Draft<'_, '_>) -> bool {
+    let child = draft
+        .durable()
+        .settings
+        .as_ref()
+        .is_some_and(|settings| settings.parent.is_some());
+    let Some(turn) = draft.turn() else { return true };
+    let topic = Topic::Stop {
+        turn: turn.id,
+        text: turn.text.clone(),
+        rounds: turn.stops,
+        child,
+    };
+    if draft.seen().may_stop || !hears(draft, topic.event()) {
+        return true;
+    }
+    let asked = draft
+        .seen()
+        .asked
+        .values()
+        .any(|topic| matches!(topic, Topic::Stop { .. }));
+    // The next incarnation asks them.
+    if !asked && !draft.seen().draining {
+        ask(draft, topic);
+    }
+    false
+}
+
+/// The hooks were told.
+pub(crate) fn heard(draft: &mut Draft<'_, '_>, number: u64, records: Vec<HookFinished>) {
+    let Some(topic) = draft.volatile().asked.remove(&number) else {
+        return;
+    };
+    let (objection, words) = (HookFinished::objection(&records), HookFinished::words(&records));
+    match topic {
+        Topic::SessionStart => {
+            write_down(draft, records);
+            words.into_iter().for_each(|text| note(draft, text));
+        }
+        Topic::SessionEnd { .. } | Topic::Notification { .. } => write_down(draft, records),
+        Topic::Prompt(input) => {
+            write_down(draft, records);
+            if objection.is_some() {
+                let reason = objection;
+                draft.emit(InputCancelled { input, reason });
+            } else {
+                draft.volatile().screened.insert(input, words);
+            }
+        }
+        Topic::Stop { rounds, .. } => stop(draft, records, (rounds, objection)),
+        Topic::Compaction { call, attempt, .. } => {
+            write_down(draft, records);
+            overflow::vetted(draft, (call, attempt), objection);
+        }
+    }
+}
+
+fn stop(
+    draft: &mut Draft<'_, '_>,
+    mut records: Vec<HookFinished>,
+    (rounds, objection): (u32, Option<String>),
+) {
+    let may = rounds < draft.config().stop_rounds && limits::has_room(draft.durable(), draft.now());
+    if !may {
+        for record in &mut records {
+            // What is not followed is not written down as if it were.
+            if record.decision.take() == Some(VerdictKind::Deny) {
+                let why = record.reason.take().unwrap_or_default();
+                record.reason = Some(format!("not followed, the turn may not go on any more: {why}"));
+            }
+        }
+    }
+    write_down(draft, records);
+    match objection.filter(|_| may) {
+        Some(why) => note(draft, format!("The turn does not end yet. {why}")),
+        None => draft.volatile().may_stop = true,
+    }
+}
+
+fn write_down(draft: &mut Draft<'_, '_>, records: Vec<HookFinished>) {
+    for record in records {
+        draft.emit(record);
+    }
+}
+
+fn note(draft: &mut Draft<'_, '_>, text: String) {
+    draft.emit(NoteInjected {
+        kind: NoteKind::HookContext,
+        text,
+    });
+}
+
+/// Tells of what this step brought about.
+pub(crate) fn announce(draft: &mut Draft<'_, '_>) {
+    if !hears(draft, HookEvent::Notification) && !hears(draft, HookEvent::SessionEnd) {
+        return;
+    }
+    let happened = draft.happened().iter();
+    let topics: Vec<Topic> = happened.filter_map(|event| topic_of(&event.body)).collect();
+    for topic in topics {
+        if !hears(draft, topic.event()) {
+            continue;
+        }
+        let notices = draft.seen().asked.values();
+        let on_their_way = notices.filter(|topic| !topic.holds_up()).count();
+        if on_their_way < MOST_NOTICES {
+            ask(draft, topic);
+        } else {
+            let code = "notification_dropped".to_owned();
+            let message = format!("{MOST_NOTICES} notifications wait for their hooks: {topic:?}");
+            draft.emit(WarningRaised { code, message });
+        }
+    }
+}
+
+#[expect(clippy::wildcard_enum_match_arm, reason = "hooks are told of few events")]
+fn topic_of(body: &EventBody) -> Option<Topic> {
+    match body {
+        EventBody::SessionClosed(closed) => Some(Topic::SessionEnd {
+            reason: closed.reason.clone(),
+        }),
+        EventBody::ApprovalAsked(asked) => Some(of_question(asked)),
+        EventBody::TurnFinished(finished) => Some(of_end(finished)),
+        _ => None,
+    }
+}
+
+fn of_question(asked: &ApprovalAsked) -> Topic {
+    Topic::Notification {
+        notice: Notice::Approval,
+        message: asked.title.clone(),
+        approval: Some(asked.approval),
+    }
+}
+
+fn of_end(finished: &TurnFinished) -> Topic {
+    let error = finished.error.as_ref().map(|error| error.message.clone());
+    let (notice, message) = if failed(finished.reason) {
+        (Notice::Failed, error)
+    } else {
+        (Notice::Idle, None)
+    };
+    Topic::Notification {
+        notice,
+        message: message.unwrap_or_else(|| "waits for input".to_owned()),
+        approval: None,
+    }
+}
+
+/// Drops askings without a cause: what they were about is over, or the daemon drains and the next incarnation asks.
+pub(crate) fn reconcile(draft: &mut Draft<'_, '_>) {
+    let causeless: Vec<u64> = draft
+        .seen()
+        .asked
+        .iter()
+        .filter(|(_, topic)| !has_cause(draft, topic))
+        .map(|(number, _)| *number)
+        .collect();
+    for number in causeless {
+        if let Some(Topic::Compaction { .. }) = draft.volatile().asked.remove(&number) {
+            draft.volatile().shrinking = None;
+        }
+        draft.effect(crate::Effect::DropHooks { number });
+    }
+    let gone: Vec<InputId> = draft
+        .seen()
+        .screened
+        .keys()
+        .filter(|input| draft.durable().waiting(**input).is_none())
+        .copied()
+        .collect();
+    for input in gone {
+        draft.volatile().screened.remove(&input);
+    }
+}
+
+fn has_cause(draft: &Draft<'_, '_>, topic: &Topic) -> bool {
+    if topic.holds_up() && (draft.seen().draining || draft.durable().closed.is_some()) {
+        return false;
+    }
+    match topic {
+        Topic::SessionStart | Topic::SessionEnd { .. } | Topic::Notification { .. } => true,
+        Topic::Prompt(input) => draft.durable().waiting(*input).is_some(),
+        Topic::Stop { turn, .. } => draft.turn().is_some_and(|running| {
+            running.id == *turn && matches!(running.phase, crate::Phase::Answered { .. })
+        }),
+        Topic::Compaction { call, attempt, .. } => {
+            overflow::is_vetted(draft.seen().shrinking, (*call, *attempt))
+        }
+    }
+}
