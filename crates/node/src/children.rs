@@ -10,7 +10,7 @@ use agentd_permission_gate::{GateArgs, PermissionGate};
 use agentd_provider::Registry as Models;
 use agentd_session_loop::{KidSpawner, Services, Sharing, Timing};
 use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
-use agentd_settings::Settings;
+use agentd_settings::{OnExpiry, PermissionConfig, Settings};
 use agentd_store::Backend;
 use agentd_tool_executor::{ExecutorArgs, ToolExecutor};
 use agentd_tools::{Registry as Tools, Remote};
@@ -306,6 +306,17 @@ fn judge_timeout_ms(settings: &Settings) -> u64 {
     gate.saturating_mul(2).saturating_add(hooks)
 }
 
+/// What an approval does whose time is over.
+fn on_expiry(permission: &PermissionConfig) -> agentd_turn::OnExpiry {
+    match permission.on_expiry {
+        OnExpiry::Deny => agentd_turn::OnExpiry::Deny,
+        OnExpiry::Wait => agentd_turn::OnExpiry::Wait,
+        OnExpiry::Escalate => agentd_turn::OnExpiry::Escalate {
+            levels: u32::try_from(permission.escalate_to.len()).unwrap_or(u32::MAX),
+        },
+    }
+}
+
 /// The settings of the pure core.
 fn core_config(settings: &Settings) -> agentd_turn::Config {
     agentd_turn::Config {
@@ -315,6 +326,7 @@ fn core_config(settings: &Settings) -> agentd_turn::Config {
         base_ms: settings.retry.base_ms,
         cap_ms: settings.retry.cap_ms,
         park_ms: settings.retry.park_ms,
+        on_expiry: on_expiry(&settings.permission),
         max_queue: settings.limits.queue_inputs as usize,
         ..agentd_turn::Config::default()
     }

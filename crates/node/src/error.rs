@@ -24,6 +24,9 @@ pub enum NodeError {
     /// Permission rules cannot be read, or contradict their examples.
     #[error("{0}")]
     Rules(String),
+    /// Nobody could be told of questions as the configuration wants.
+    #[error(transparent)]
+    Webhook(#[from] agentd_webhook::WebhookError),
     /// The store does not open.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -78,6 +81,7 @@ impl NodeError {
             Self::NoHome
             | Self::Unsupported(_)
             | Self::Rules(_)
+            | Self::Webhook(_)
             | Self::Store(StoreError::BadUrl { .. } | StoreError::NotInBuild { .. }) => 2,
             Self::SocketInUse(_) | Self::Store(StoreError::InUse { .. }) => 69,
             Self::Actor { .. } | Self::Meltdown(_) => 70,

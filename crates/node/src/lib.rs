@@ -7,6 +7,7 @@
 
 mod children;
 mod error;
+mod herald;
 mod logs;
 mod node;
 mod notify;

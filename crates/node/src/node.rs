@@ -2,6 +2,7 @@
 
 use crate::children::Handles;
 use crate::error::NodeError;
+use crate::herald::Herald;
 use crate::paths::Paths;
 use crate::root::{Health, RootMsg, Tree};
 use crate::rotated::Rotated;
@@ -14,6 +15,7 @@ use agentd_provider::Registry;
 use agentd_sandbox::Sandboxing;
 use agentd_settings::{Loaded, Settings};
 use agentd_store::{Backend, Mirror};
+use agentd_webhook::Webhooks;
 use ractor::ActorRef;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -77,6 +79,8 @@ impl Node {
     pub async fn start(args: NodeArgs) -> Result<Self, NodeError> {
         crate::start::check_rules(&args.loaded, &args.environment)?;
         let settings = Arc::new(args.loaded.settings.clone());
+        let secret = |name: &str| args.environment.get(name).cloned();
+        let webhooks = Webhooks::new(&settings.permission, secret)?;
         tracing::info!(data = %args.paths.data_dir.display(), "agentd starts");
         let listener = agentd_control::bind(&args.paths.socket)
             .await
@@ -115,7 +119,11 @@ impl Node {
         let committed = *backend.committed().borrow();
         let api = Arc::new(Api::new(parts));
         let mut tasks = vec![tokio::spawn(agentd_control::serve(listener, api, serving))];
-        tasks.extend(scribe(&settings, &args.paths, &handles, committed)?);
+        tasks.extend(scribe(&settings, &args.paths, &handles, (committed, told))?);
+        tasks.extend(webhooks.map(|webhooks| {
+            let (feed, store) = (handles.feed.clone(), handles.store.clone());
+            tokio::spawn(Herald::new(webhooks, feed, store, committed).run())
+        }));
         tasks.push(tokio::spawn(crate::upkeep::upkeep(Arc::clone(&backend), clock)));
         let mirror = crate::start::mirror(&settings, &args.paths, &backend)?;
         let default_socket = args.paths.is_default();

@@ -117,6 +117,7 @@ pub(crate) fn audit(cursor: u64, event: &Event) -> Option<Value> {
             json!({"rule": given.verdict.rule, "reason": given.verdict.reason}),
         ),
         EventBody::ApprovalAsked(ask) => (json!({"approval": ask.approval, "title": ask.title}), Value::Null),
+        EventBody::ApprovalEscalated(e) => (json!({"approval": e.approval, "level": e.level}), Value::Null),
         EventBody::ApprovalDecided(d) => (
             json!({"approval": d.approval, "decision": d.decision, "scope": d.scope}),
             json!(d.message),

@@ -56,6 +56,9 @@ pub enum EventBody {
     /// A person is asked.
     #[serde(rename = "approval.asked")]
     ApprovalAsked(ApprovalAsked),
+    /// Nobody answered in time, and the question stays open.
+    #[serde(rename = "approval.escalated")]
+    ApprovalEscalated(ApprovalEscalated),
     /// A person, or time, answered.
     #[serde(rename = "approval.decided")]
     ApprovalDecided(ApprovalDecided),
@@ -135,6 +138,7 @@ impl EventBody {
             Self::ToolProposed(_) => "tool.proposed",
             Self::VerdictGiven(_) => "verdict.given",
             Self::ApprovalAsked(_) => "approval.asked",
+            Self::ApprovalEscalated(_) => "approval.escalated",
             Self::ApprovalDecided(_) => "approval.decided",
             Self::ToolStarted(_) => "tool.started",
             Self::ToolFinished(_) => "tool.finished",
@@ -180,6 +184,7 @@ from_payload!(
     ToolProposed,
     VerdictGiven,
     ApprovalAsked,
+    ApprovalEscalated,
     ApprovalDecided,
     ToolStarted,
     ToolFinished,

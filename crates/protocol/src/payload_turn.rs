@@ -208,6 +208,18 @@ pub struct ApprovalAsked {
     pub binding: Option<Binding>,
 }
 
+/// `approval.escalated`: nobody answered in time, and the question stays open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalEscalated {
+    /// Which.
+    pub approval: ApprovalId,
+    /// How often by now, from 1.
+    pub level: u32,
+    /// When it expires now; absent: never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
 /// `approval.decided`: a person, or time, answered.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ApprovalDecided {

@@ -198,6 +198,17 @@ pub struct OpenApproval {
     /// The rule that session or always would add.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grant: Option<String>,
+    /// The hash of the tool and its arguments: questions about the same call have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<String>,
+    /// How often nobody answered in time.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub level: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(level: &u32) -> bool {
+    *level == 0
 }
 
 /// An input that waits to join.

@@ -7,10 +7,13 @@ use crate::ranges::ranges;
 use crate::settings::Settings;
 use crate::suggest::nearest;
 use crate::unsupported::unsupported;
+use crate::webhook::{OnExpiry, is_address};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The most regular expressions in `loop.intent_patterns`.
 const MAX_PATTERNS: usize = 64;
+/// The most addresses in `permission.escalate_to`.
+const MAX_LEVELS: usize = 8;
 
 struct Check<'a> {
     loaded: &'a Loaded,
@@ -35,7 +38,9 @@ pub(crate) fn check(loaded: &Loaded) -> Vec<Problem> {
     check.tuning();
     check.choices();
     check.web();
+    check.network();
     check.hooks();
+    check.asking();
     check.mcp();
     if check.problems.is_empty() {
         check.problems = unsupported(loaded);
@@ -139,6 +144,37 @@ impl Check<'_> {
         if let Some((key, what, fix)) = self.settings().mcp.problem() {
             self.require(false, &key, what, fix);
         }
+    }
+
+    /// Who is told of questions, and what their end is.
+    fn asking(&mut self) {
+        let permission = self.settings().permission.clone();
+        let webhook = ("permission.webhook.url", &permission.webhook.url);
+        let levels = permission.escalate_to.iter().map(|url| ("permission.escalate_to", url));
+        for (key, url) in [webhook].into_iter().filter(|(_, url)| !url.is_empty()).chain(levels) {
+            let what = format!("{:?} is no address that can be posted to", crate::view::mask_url(url));
+            self.require(is_address(url), key, &what, "give https://HOST/PATH, without a user in it");
+        }
+        let count = permission.escalate_to.len();
+        self.require(
+            count <= MAX_LEVELS,
+            "permission.escalate_to",
+            &format!("{count} levels are too many"),
+            &format!("give at most {MAX_LEVELS}"),
+        );
+        let escalates = permission.on_expiry == OnExpiry::Escalate;
+        self.require(
+            !escalates || count > 0,
+            "permission.on_expiry",
+            "there is nobody to escalate to",
+            "give permission.escalate_to = [\"https://…\"], or another on_expiry",
+        );
+        self.require(
+            !escalates || permission.ask_timeout.is_some(),
+            "permission.on_expiry",
+            "approvals never expire, so none is escalated",
+            "give permission.ask_timeout = \"30m\", or another on_expiry",
+        );
     }
 
     fn provider(&mut self, name: &str, provider: &ProviderConfig) {

@@ -27,6 +27,7 @@ mod suggest;
 mod unsupported;
 mod view;
 mod web;
+mod webhook;
 
 pub use agentd_protocol::ToolProtocol;
 pub use daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
@@ -45,6 +46,7 @@ pub use sandbox::{Network, SandboxChoice, SandboxConfig};
 pub use session::{BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, SessionBudget, ToolsConfig};
 pub use settings::{SHIPPED, Settings};
 pub use view::mask_url;
+pub use webhook::{OnExpiry, WebhookConfig};
 pub use web::{Opened, OpenedPlace, WebConfig};
 
 #[cfg(test)]

@@ -35,6 +35,18 @@ fn turns(s: &Settings) -> Vec<Row> {
         ("loop.max_parallel_tools", l.max_parallel_tools.into(), 1, 64),
         ("retry.max_retries", s.retry.max_retries.into(), 0, 100),
         ("mcp.max_running", s.mcp.max_running.into(), 1, 1_024),
+        (
+            "permission.webhook.timeout_ms",
+            s.permission.webhook.timeout_ms,
+            1,
+            600_000,
+        ),
+        (
+            "permission.webhook.retries",
+            s.permission.webhook.retries.into(),
+            0,
+            100,
+        ),
         ("node.wake_per_second", s.node.wake_per_second.into(), 1, 100_000),
         ("log.max_bytes", s.log.max_bytes, 65_536, 16 * GIB),
         ("log.files", s.log.files.into(), 1, 1_000),

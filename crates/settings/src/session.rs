@@ -2,6 +2,7 @@
 
 use crate::rules::RuleConfig;
 use crate::web::WebConfig;
+use crate::webhook::{OnExpiry, WebhookConfig};
 use agentd_protocol::{Budget, OnDeny, OnLimit, PermissionMode, Preset};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -140,6 +141,12 @@ pub struct PermissionConfig {
     /// How long an approval stays open; none: for ever.
     #[serde(with = "crate::duration::or_never")]
     pub ask_timeout: Option<Duration>,
+    /// What an approval does whose time is over.
+    pub on_expiry: OnExpiry,
+    /// Whom `on_expiry = "escalate"` tells, one after the other.
+    pub escalate_to: Vec<String>,
+    /// `[permission.webhook]`.
+    pub webhook: WebhookConfig,
     /// How long a headless run waits with nobody attached who may decide; none: for ever.
     #[serde(with = "crate::duration::or_never")]
     pub unattended_timeout: Option<Duration>,
@@ -153,6 +160,9 @@ impl Default for PermissionConfig {
             builtin: crate::builtin::rules(),
             on_deny: OnDeny::Continue,
             ask_timeout: None,
+            on_expiry: OnExpiry::Deny,
+            escalate_to: Vec::new(),
+            webhook: WebhookConfig::default(),
             unattended_timeout: Some(Duration::ZERO),
         }
     }

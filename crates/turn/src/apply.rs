@@ -70,6 +70,7 @@ impl Durable {
             EventBody::ToolProposed(proposed) => self.tool_proposed(proposed),
             EventBody::VerdictGiven(given) => self.verdict_given(given),
             EventBody::ApprovalAsked(asked) => self.approval_asked(asked, at),
+            EventBody::ApprovalEscalated(escalated) => self.approval_escalated(escalated),
             EventBody::ApprovalDecided(decided) => self.approval_decided(decided),
             EventBody::ToolStarted(started) => self.tool_started(started, at),
             EventBody::ToolFinished(finished) => self.tool_finished(finished),

@@ -6,8 +6,9 @@ use crate::limits::GO_ON;
 use crate::open_call::{OpenCall, Stage, Started};
 use crate::words;
 use agentd_protocol::{
-    ApprovalAsked, ApprovalDecided, ApprovalKind, Decision, LoopLimits, OnDeny, OpenApproval, Scope,
-    Timestamp, ToolCallId, ToolFinished, ToolProposed, ToolStarted, ToolStatus, VerdictGiven, VerdictKind,
+    ApprovalAsked, ApprovalDecided, ApprovalEscalated, ApprovalKind, Decision, LoopLimits, OnDeny,
+    OpenApproval, Scope, Timestamp, ToolCallId, ToolFinished, ToolProposed, ToolStarted, ToolStatus,
+    VerdictGiven, VerdictKind,
 };
 use serde_json::Value;
 
@@ -126,7 +127,20 @@ impl Durable {
             asked_at: at,
             expires_at: asked.expires_at,
             grant: asked.grant.clone(),
+            input: asked.binding.as_ref().map(|binding| binding.input.clone()),
+            level: 0,
         });
+        Ok(())
+    }
+
+    pub(crate) fn approval_escalated(&mut self, escalated: &ApprovalEscalated) -> Result<(), Refusal> {
+        let open = self
+            .approvals
+            .iter_mut()
+            .find(|open| open.approval == escalated.approval)
+            .ok_or("the approval is not open")?;
+        open.level = escalated.level;
+        open.expires_at = escalated.expires_at;
         Ok(())
     }
 

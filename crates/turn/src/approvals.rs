@@ -1,12 +1,13 @@
 //! Questions to people: asked, answered once, expired, withdrawn, or denied because nobody is there.
 
+use crate::config::OnExpiry;
 use crate::draft::Draft;
 use crate::effect::{Effect, Reply};
 use crate::input::{CallPlan, TimerKey};
 use crate::{limits, timers};
 use agentd_protocol::{
-    ApprovalAsked, ApprovalDecided, ApprovalId, ApprovalKind, Choice, Decision, Fault, OpenApproval, Scope,
-    Timestamp, ToolCallId,
+    ApprovalAsked, ApprovalDecided, ApprovalEscalated, ApprovalId, ApprovalKind, Choice, Decision, Fault,
+    OpenApproval, Scope, Timestamp, ToolCallId,
 };
 
 /// How long to wait before the deciders are counted again.
@@ -148,7 +149,22 @@ fn check(open: &OpenApproval, answer: &Answer) -> Result<(), Fault> {
 
 /// Time ran out.
 pub(crate) fn expire(draft: &mut Draft<'_, '_>, approval: ApprovalId) {
-    close(draft, approval, Decision::Expired, None);
+    let Some(level) = draft.durable().approval(approval).map(|open| open.level) else {
+        return;
+    };
+    let level = level.saturating_add(1);
+    let expires_at = match draft.config().on_expiry {
+        OnExpiry::Wait => None,
+        OnExpiry::Escalate { levels } if level <= levels => {
+            expiry(draft.now(), draft.durable().limits().ask_timeout_ms)
+        }
+        OnExpiry::Deny | OnExpiry::Escalate { .. } => return close(draft, approval, Decision::Expired, None),
+    };
+    draft.emit(ApprovalEscalated {
+        approval,
+        level,
+        expires_at,
+    });
 }
 
 /// The deciders were counted.

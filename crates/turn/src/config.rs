@@ -1,6 +1,22 @@
 //! What the node decides for all its sessions; a session's own settings are in its log.
 
 use crate::intent::IntentMatcher;
+use agentd_protocol::HookEvent;
+
+/// What an approval does whose time is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnExpiry {
+    /// The call is denied.
+    #[default]
+    Deny,
+    /// It stays open.
+    Wait,
+    /// It stays open for the same time again, this often; then the call is denied.
+    Escalate {
+        /// How often.
+        levels: u32,
+    },
+}
 
 /// Settings of the core that may change with a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +33,8 @@ pub struct Config {
     pub park_ms: u64,
     /// Judging a step's calls may take this long; then what is unjudged is denied (I7).
     pub judge_timeout_ms: u64,
+    /// What an approval does whose time is over.
+    pub on_expiry: OnExpiry,
     /// Inputs that may wait.
     pub max_queue: usize,
     /// Bytes of partial text that are kept.
@@ -34,8 +52,11 @@ impl Default for Config {
             cap_ms: 30_000,
             park_ms: 86_400_000,
             judge_timeout_ms: 10_000,
+            on_expiry: OnExpiry::Deny,
             max_queue: 16,
             max_partial_bytes: 262_144,
+            hooks: Vec::new(),
+            stop_rounds: 2,
             intent: IntentMatcher::default(),
         }
     }

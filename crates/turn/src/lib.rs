@@ -51,8 +51,8 @@ mod words;
 mod tests;
 
 pub use agent::Agent;
-pub use config::Config;
-pub use durable::{Attempt, Durable, LastTurn, Mark, Phase, Totals, Turn, Waiting};
+pub use config::{Config, OnExpiry};
+pub use durable::{Attempt, Durable, LastTurn, Mark, OpenHistory, Phase, Totals, Turn, Waiting};
 pub use effect::{Effect, Reply, Shrink, Step};
 pub use error::FoldError;
 pub use guards::Guards;

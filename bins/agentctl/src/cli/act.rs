@@ -42,11 +42,11 @@ impl From<ScopeArg> for Scope {
 /// `approve` and `deny`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  agentctl approve 4f2a            the one open approval of session 4f2a\n  agentctl approve --scope session 9c1d\n  agentctl deny 9c1d --reason \"use the staging database\"\n  agentctl deny --all -l team=infra --yes"
+    after_help = "Examples:\n  agentctl approve 4f2a            the one open approval of session 4f2a\n  agentctl approve --scope session 9c1d\n  agentctl deny 9c1d --reason \"use the staging database\"\n  agentctl deny --all -l team=infra --yes\n  agentctl approve --like 9c1d     every question about the same call"
 )]
 pub(crate) struct DecideArgs {
     /// Approvals (ids or prefixes), or sessions with exactly one open
-    #[arg(value_name = "APPROVAL|SESSION", required_unless_present = "all", add = ArgValueCompleter::new(sessions))]
+    #[arg(value_name = "APPROVAL|SESSION", required_unless_present_any = ["all", "like"], add = ArgValueCompleter::new(sessions))]
     pub(crate) targets: Vec<String>,
     /// How far an allow reaches
     #[arg(long, value_enum, default_value = "once")]
@@ -57,8 +57,11 @@ pub(crate) struct DecideArgs {
     /// Every open approval (of the sessions that -l chooses)
     #[arg(long, conflicts_with = "targets")]
     pub(crate) all: bool,
-    /// With --all: only of sessions with this label; may be repeated
-    #[arg(short, long = "label", value_name = "K=V", value_parser = label, requires = "all", conflicts_with = "targets")]
+    /// Every open approval of the same call with the same arguments as this one, in whichever session
+    #[arg(long, value_name = "APPROVAL|SESSION", conflicts_with_all = ["targets", "all"])]
+    pub(crate) like: Option<String>,
+    /// With --all or --like: only of sessions with this label; may be repeated
+    #[arg(short, long = "label", value_name = "K=V", value_parser = label, conflicts_with = "targets")]
     pub(crate) labels: Vec<(String, String)>,
     /// Do not ask before deciding many
     #[arg(short, long)]

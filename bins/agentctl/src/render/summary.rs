@@ -39,6 +39,16 @@ pub(crate) fn summary(body: &EventBody) -> String {
         EventBody::JobFinished(e) => job_finished(e),
         EventBody::JobLost(e) => format!("background job {} is lost: {}", e.job, e.reason),
         EventBody::WarningRaised(e) => format!("{}: {}", e.code, e.message),
+        EventBody::HistoryStarted(_)
+        | EventBody::HistoryFailed(_)
+        | EventBody::UndoApplied(_)
+        | EventBody::SessionRewound(_)
+        | EventBody::SessionForked(_) => history(body),
+        EventBody::ApprovalEscalated(e) => format!(
+            "nobody answered {} in time (level {})",
+            e.approval.short(),
+            e.level
+        ),
         EventBody::RuleAdded(e) => format!("rule added: {}", e.rule),
         EventBody::RuleRemoved(e) => format!("rule removed: {}", e.rule),
         body @ (EventBody::TurnStarted(_)

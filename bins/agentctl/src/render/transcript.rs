@@ -145,6 +145,14 @@ impl Transcript {
                 let text = format!("{}  [approval {}]", ask.title, ask.approval.short());
                 vec![Line::new(Tag::Ask, "ask", text)]
             }
+            EventBody::ApprovalEscalated(late) => {
+                let text = format!(
+                    "nobody answered in time  [approval {}, level {}]",
+                    late.approval.short(),
+                    late.level
+                );
+                vec![Line::new(Tag::Ask, "ask", text)]
+            }
             EventBody::ApprovalDecided(decided) => vec![decided_line(decided, &event.by)],
             EventBody::TurnFinished(turn) => vec![turn_finished(turn)],
             EventBody::Unknown => vec![Line::new(Tag::Note, "?", "an event of a newer version")],

@@ -47,6 +47,12 @@ impl Asks {
             self.forget(ask.approval);
             self.open.push(opened(event, ask, tool));
         }
+        if let EventBody::ApprovalEscalated(escalated) = &event.body {
+            let same = |open: &&mut OpenApproval| open.approval == escalated.approval;
+            if let Some(open) = self.open.iter_mut().find(same) {
+                (open.level, open.expires_at) = (escalated.level, escalated.expires_at);
+            }
+        }
         let EventBody::ApprovalDecided(decided) = &event.body else {
             return None;
         };
@@ -83,5 +89,7 @@ fn opened(event: &Event, ask: &ApprovalAsked, tool: Option<&str>) -> OpenApprova
         asked_at: event.at,
         expires_at: ask.expires_at,
         grant: ask.grant.clone(),
+        input: ask.binding.as_ref().map(|binding| binding.input.clone()),
+        level: 0,
     }
 }

@@ -29,6 +29,8 @@ fn open(kind: ApprovalKind, choices: &[&str]) -> OpenApproval {
         asked_at: NOW,
         expires_at: None,
         grant: None,
+        input: None,
+        level: 0,
     }
 }
 

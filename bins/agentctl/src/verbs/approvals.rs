@@ -8,7 +8,7 @@ use crate::render::ApprovalRow;
 use crate::values;
 use crate::verbs::lifecycle::confirm;
 use agentd_client::Client;
-use agentd_protocol::{ApprovalListParams, DecideParams, Decided, Decision, Labels};
+use agentd_protocol::{ApprovalListParams, DecideParams, Decided, Decision, Fault, Labels};
 
 pub(crate) async fn list(ctx: &mut Ctx, args: &ApprovalsArgs) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
@@ -28,8 +28,13 @@ async fn open(client: &Client, session: Option<String>, labels: Labels) -> Resul
 
 pub(crate) async fn decide(ctx: &mut Ctx, args: &DecideArgs, decision: Decision) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
-    let targets = if args.all {
+    let many = args.all || args.like.is_some();
+    let targets = if many {
         let rows = open(&client, None, values::labels(&args.labels)).await?;
+        let rows = match &args.like {
+            Some(word) => like(&client, word, rows).await?,
+            None => rows,
+        };
         let verb = if decision == Decision::Allow {
             "allow"
         } else {
@@ -56,7 +61,52 @@ pub(crate) async fn decide(ctx: &mut Ctx, args: &DecideArgs, decision: Decision)
         answer: None,
         message: args.reason.clone(),
     };
-    decide_each(ctx, &client, targets.into_iter().map(params).collect()).await
+    decide_each(ctx, &client, targets.into_iter().map(params).collect(), many).await
+}
+
+/// The open questions about the same call as this one, with itself.
+async fn like(client: &Client, word: &str, rows: Vec<ApprovalRow>) -> Result<Vec<ApprovalRow>, Failure> {
+    // Whatever the labels choose: the one that is named may be elsewhere.
+    let all = open(client, None, Labels::new()).await?;
+    let named = named(word, &all)?;
+    let Some(input) = &named.input else {
+        let what = "only questions about a tool call can be alike";
+        return Err(Fault::invalid("nothing_alike", what)
+            .hint("name each approval, or use --all")
+            .into());
+    };
+    Ok(rows
+        .into_iter()
+        .filter(|row| row.input.as_ref() == Some(input))
+        .collect())
+}
+
+/// The one that a word stands for: an end of its id, or its session's where that has one open.
+fn named<'a>(word: &str, all: &'a [ApprovalRow]) -> Result<&'a ApprovalRow, Failure> {
+    let plain = |id: String| id.replace('-', "");
+    let word = plain(word.trim().to_ascii_lowercase());
+    let fits = |id: String| {
+        let id = plain(id);
+        word.len() >= 4 && (id.starts_with(&word) || id.ends_with(&word))
+    };
+    let mut found: Vec<&ApprovalRow> = all.iter().filter(|row| fits(row.approval.to_string())).collect();
+    if found.is_empty() {
+        found = all.iter().filter(|row| fits(row.session.to_string())).collect();
+    }
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => Err(
+            Fault::not_found("unknown_approval", format!("{word:?} is no open approval"))
+                .hint("`agentctl approvals` lists what is open")
+                .into(),
+        ),
+        several => Err(Fault::conflict(
+            "ambiguous_approval",
+            format!("{word:?} is not one open approval but {}", several.len()),
+        )
+        .hint("give more of the approval's id")
+        .into()),
+    }
 }
 
 pub(crate) async fn answer(ctx: &mut Ctx, args: &AnswerArgs) -> Result<Exit, Failure> {
@@ -68,7 +118,7 @@ pub(crate) async fn answer(ctx: &mut Ctx, args: &AnswerArgs) -> Result<Exit, Fai
         message: args.reason.clone(),
         ..DecideParams::default()
     };
-    decide_each(ctx, &client, vec![params]).await
+    decide_each(ctx, &client, vec![params], false).await
 }
 
 const fn past(decision: Option<Decision>) -> &'static str {
@@ -79,8 +129,13 @@ const fn past(decision: Option<Decision>) -> &'static str {
     }
 }
 
-/// Decides one after the other; a failure does not stop the rest.
-async fn decide_each(ctx: &mut Ctx, client: &Client, all: Vec<DecideParams>) -> Result<Exit, Failure> {
+/// Decides one after the other; a failure does not stop the rest. Of many, one that somebody answered meanwhile is none.
+async fn decide_each(
+    ctx: &mut Ctx,
+    client: &Client,
+    all: Vec<DecideParams>,
+    many: bool,
+) -> Result<Exit, Failure> {
     let (mut exit, mut done) = (Exit::OK, Vec::<Decided>::new());
     for params in all {
         match client.decide(&params).await {
@@ -93,7 +148,14 @@ async fn decide_each(ctx: &mut Ctx, client: &Client, all: Vec<DecideParams>) -> 
                 ));
                 done.push(decided);
             }
-            Err(error) => exit = exit.or(ctx.out.failure(&error.into())),
+            Err(error) => {
+                let fault = Fault::from(error);
+                if many && matches!(fault.code.as_str(), "approval_decided" | "unknown_approval") {
+                    ctx.out.talk(&format!("answered meanwhile: {}", params.approval));
+                } else {
+                    exit = exit.or(ctx.out.failure(&fault.into()));
+                }
+            }
         }
     }
     if !ctx.out.human() {
@@ -105,4 +167,41 @@ async fn decide_each(ctx: &mut Ctx, client: &Client, all: Vec<DecideParams>) -> 
         }
     }
     Ok(exit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::{ApprovalId, ApprovalKind, OpenApproval, SessionId, Timestamp};
+
+    fn row(approval: u8, session: u8) -> ApprovalRow {
+        ApprovalRow::from(OpenApproval {
+            approval: ApprovalId::from_bytes([approval; 16]),
+            kind: ApprovalKind::Tool,
+            session: SessionId::from_bytes([session; 16]),
+            tool_call: None,
+            tool: None,
+            title: String::new(),
+            detail: String::new(),
+            choices: Vec::new(),
+            scopes: Vec::new(),
+            asked_at: Timestamp(0),
+            expires_at: None,
+            grant: None,
+            input: None,
+            level: 0,
+        })
+    }
+
+    #[test]
+    fn one_approval_is_named_by_an_end_of_its_id_or_of_its_sessions() {
+        let rows = [row(0x11, 0xaa), row(0x22, 0xbb), row(0x33, 0xbb)];
+        let found = |word: &str| named(word, &rows).ok().map(|row| row.approval);
+        assert_eq!(found("1111"), Some(rows[0].approval));
+        assert_eq!(found("AAAA"), Some(rows[0].approval));
+        assert_eq!(found("3333-3333"), Some(rows[2].approval));
+        for word in ["bbbb", "111", "9999", ""] {
+            assert_eq!(found(word), None, "{word:?}");
+        }
+    }
 }

@@ -170,6 +170,81 @@ fn i7_an_approval_that_expires_is_a_denial() {
     assert_eq!(world.statuses(), [ToolStatus::Denied]);
 }
 
+/// What becomes of a question that nobody answers, each minute for three minutes.
+fn unanswered(on_expiry: OnExpiry) -> (World, Vec<Vec<&'static str>>) {
+    let config = Config {
+        on_expiry,
+        ..Config::default()
+    };
+    let limits = LoopLimits {
+        ask_timeout_ms: Some(60_000),
+        ..LoopLimits::default()
+    };
+    let mut world = World::configured(created(limits), std::sync::Arc::new(config));
+    world.send("do it");
+    world.call(&["Bash"]);
+    world.judge(VerdictKind::Ask);
+    let approval = world.approval();
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        if !world.timers.contains_key(&TimerKey::Expiry(approval)) {
+            break;
+        }
+        world.fire(TimerKey::Expiry(approval));
+        told.push(world.kinds());
+    }
+    (world, told)
+}
+
+#[test]
+fn an_approval_that_may_wait_stays_open_and_says_so_once() {
+    let (mut world, told) = unanswered(OnExpiry::Wait);
+    assert_eq!(told, [["approval.escalated"]]);
+    let open = world.summary().open_approvals.remove(0);
+    assert_eq!((open.level, open.expires_at), (1, None));
+    assert!(world.agent.at_rest() && world.timers.is_empty());
+    world.decide(Decision::Allow, Scope::Once).unwrap();
+    assert_eq!(world.kinds(), ["approval.decided", "tool.started"]);
+}
+
+#[test]
+fn i7_an_approval_goes_up_the_levels_and_is_denied_after_the_last() {
+    let (world, told) = unanswered(OnExpiry::Escalate { levels: 2 });
+    assert_eq!(
+        told,
+        [
+            vec!["approval.escalated"],
+            vec!["approval.escalated"],
+            vec!["approval.decided", "tool.finished", "model.started"],
+        ]
+    );
+    assert_eq!(world.statuses(), [ToolStatus::Denied]);
+}
+
+#[test]
+fn i7_what_a_person_was_asked_about_binds_the_call_until_it_has_its_result() {
+    let mut world = asking(LoopLimits::default());
+    let asked = world.log.iter().find_map(|event| match &event.body {
+        EventBody::ApprovalAsked(asked) => asked.binding.clone(),
+        _ => None,
+    });
+    let call = world.summary().open_approvals[0].tool_call.unwrap();
+    assert_eq!(
+        world.summary().open_approvals[0].input,
+        asked.clone().map(|bound| bound.input)
+    );
+    assert!(asked.is_some() && world.agent.durable().bound(call) == asked.as_ref());
+    world.decide(Decision::Allow, Scope::Once).unwrap();
+    assert_eq!(world.agent.durable().bound(call), asked.as_ref(), "when it runs");
+    world.end_tool(ok());
+    assert_eq!(world.agent.durable().bound(call), None);
+    // What the rules allow is bound to nothing.
+    world.call(&["Bash"]);
+    world.judge(VerdictKind::Allow);
+    let running = world.running[0];
+    assert_eq!(world.agent.durable().bound(running), None);
+}
+
 #[test]
 fn i7_with_nobody_attached_who_may_decide_a_call_is_denied() {
     let mut world = asking(LoopLimits {

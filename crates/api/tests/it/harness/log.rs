@@ -99,6 +99,8 @@ impl Log {
             asked_at: self.clock.now(),
             expires_at: None,
             grant: None,
+            input: None,
+            level: 0,
         };
         let edit = |row: &mut Summary| {
             row.open_approvals.push(open);

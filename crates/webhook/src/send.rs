@@ -1,0 +1,153 @@
+//! Sending: each note on its own, so that a slow receiver holds up no other.
+
+use crate::error::WebhookError;
+use crate::note::Note;
+use crate::schedule::{pause, worth_another_try};
+use crate::signature::signature;
+use agentd_settings::{PermissionConfig, WebhookConfig};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Response};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::Semaphore;
+
+/// Notes that are on their way at the same time, pauses included; more are dropped.
+const ON_THE_WAY: usize = 256;
+const KEY: &str = "x-agentd-delivery";
+const TIME: &str = "x-agentd-timestamp";
+const SIGNATURE: &str = "x-agentd-signature";
+
+/// Who is told of what.
+#[derive(Clone)]
+pub struct Webhooks {
+    config: WebhookConfig,
+    /// Who is told when nobody answered, one after the other.
+    escalate_to: Vec<String>,
+    secret: Option<Arc<str>>,
+    client: Client,
+    places: Arc<Semaphore>,
+}
+
+impl fmt::Debug for Webhooks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Webhooks")
+            .field("signed", &self.secret.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Webhooks {
+    /// The configured ones; nothing when there are none. `secret_of` looks a variable up.
+    ///
+    /// # Errors
+    /// The secret is missing, or the machine's TLS set-up is unusable.
+    pub fn new(
+        config: &PermissionConfig,
+        secret_of: impl Fn(&str) -> Option<String>,
+    ) -> Result<Option<Self>, WebhookError> {
+        let webhook = config.webhook.clone();
+        if webhook.url.is_empty() && config.escalate_to.is_empty() {
+            return Ok(None);
+        }
+        let secret = match webhook.secret_env.as_str() {
+            "" => None,
+            name => {
+                let secret = secret_of(name).filter(|secret| !secret.is_empty());
+                let secret = secret.ok_or_else(|| WebhookError::NoSecret(name.to_owned()))?;
+                agentd_text::register_secret(&secret);
+                Some(Arc::from(secret))
+            }
+        };
+        // An error means that somebody was here first, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = Client::builder()
+            .timeout(Duration::from_millis(webhook.timeout_ms))
+            // Where it goes is the operator's word, and nobody else's.
+            .redirect(reqwest::redirect::Policy::none())
+            .referer(false)
+            .user_agent(concat!("agentd/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(WebhookError::Client)?;
+        Ok(Some(Self {
+            config: webhook,
+            escalate_to: config.escalate_to.clone(),
+            secret,
+            client,
+            places: Arc::new(Semaphore::new(ON_THE_WAY)),
+        }))
+    }
+
+    /// Sends a note to whom it concerns and does not wait for it.
+    pub fn send(&self, note: &Note) {
+        for url in self.receivers(note.level) {
+            let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+                tracing::warn!(
+                    note = note.key,
+                    "a webhook is dropped: {ON_THE_WAY} others are on their way"
+                );
+                return;
+            };
+            let (this, note) = (self.clone(), note.clone());
+            tokio::spawn(async move {
+                this.deliver(&url, &note).await;
+                drop(place);
+            });
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn on_the_way(&self) -> usize {
+        ON_THE_WAY - self.places.available_permits()
+    }
+
+    /// The webhook hears everything; those of a level hear that it is theirs.
+    fn receivers(&self, level: u32) -> Vec<String> {
+        let own = level
+            .checked_sub(1)
+            .and_then(|level| self.escalate_to.get(usize::try_from(level).ok()?));
+        let all = Some(&self.config.url).filter(|url| !url.is_empty());
+        let mut receivers: Vec<String> = all.into_iter().chain(own).cloned().collect();
+        receivers.dedup();
+        receivers
+    }
+
+    async fn deliver(&self, url: &str, note: &Note) {
+        let mut tried = 0;
+        loop {
+            let answer = self.post(url, note).await;
+            tried += 1;
+            let (why, again) = match answer {
+                Ok(answer) if answer.status().is_success() => return,
+                Ok(answer) => (
+                    answer.status().to_string(),
+                    worth_another_try(answer.status().as_u16()),
+                ),
+                // Its text would have the address, which may have a token in it.
+                Err(error) => (error.without_url().to_string(), true),
+            };
+            let Some(pause) = pause(tried, self.config.retries).filter(|_| again) else {
+                tracing::warn!(note = note.key, tried, why, "a webhook was not taken");
+                return;
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn post(&self, url: &str, note: &Note) -> Result<Response, reqwest::Error> {
+        let seconds = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |since| since.as_secs());
+        let mut request = self
+            .client
+            .post(url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(KEY, &note.key)
+            .header(TIME, seconds);
+        let secret = self.secret.as_ref();
+        if let Some(signature) = secret.and_then(|secret| signature(secret.as_bytes(), seconds, &note.body)) {
+            request = request.header(SIGNATURE, signature);
+        }
+        request.body(note.body.clone()).send().await
+    }
+}
