@@ -146,6 +146,8 @@ pub(crate) enum Verb {
     Models,
     /// List the tools that agents may use
     Tools,
+    /// List the tool servers: state, tools, restarts, last error
+    Mcp,
     /// Ask the permission rules: what a call would get, what other rules would change
     Policy(PolicyArgs),
     /// The record of who did what

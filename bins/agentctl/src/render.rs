@@ -14,7 +14,7 @@ pub(crate) use agentd_text::{for_terminal as clean, json_for_terminal, one_line}
 pub(crate) use amount::{age, count, dollars, span, tokens, word};
 pub(crate) use approval::{approval_lines, choices_line};
 pub(crate) use live::{Early, LiveText, Rest};
-pub(crate) use node_rows::{ModelRow, ToolListRow, UsageListRow};
+pub(crate) use node_rows::{ModelRow, ServerListRow, ToolListRow, UsageListRow};
 pub(crate) use paint::Paint;
 pub(crate) use rows::{ApprovalRow, SessionDetail, SessionRow};
 pub(crate) use summary::summary;

@@ -54,6 +54,7 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Usage(args) => look::usage(ctx, &args).await,
         Verb::Models => look::models(ctx).await,
         Verb::Tools => look::tools(ctx).await,
+        Verb::Mcp => look::servers(ctx).await,
         Verb::Policy(args) => policy::policy(ctx, &args.verb).await,
         Verb::Audit(args) => audit::audit(ctx, &args.verb),
         Verb::Doctor => doctor::doctor(ctx).await,

@@ -7,10 +7,10 @@ use crate::uploads::Uploads;
 use agentd_actor_kit::{
     CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg,
 };
-use agentd_protocol::{Fault, ModelStatus, Principal, SessionId, Timestamp};
+use agentd_protocol::{Fault, ModelStatus, Principal, ServerRow, SessionId, Timestamp};
 use agentd_settings::Settings;
 use agentd_store::{Backend, IdempotencyKey, StoreError};
-use agentd_tools::Registry;
+use agentd_tools::{Registry, Tool};
 use agentd_turn::{Command, Reply};
 use async_trait::async_trait;
 use std::fmt::Debug;
@@ -31,6 +31,12 @@ pub trait NodeView: Debug + Send + Sync {
     async fn models(&self) -> Vec<ModelStatus>;
     /// Restarts of singleton actors since the start.
     fn restarts(&self) -> u64;
+    /// The tool servers, one row for each place where one runs or ran.
+    fn servers(&self) -> Vec<ServerRow>;
+    /// The names of the configured tool servers.
+    fn server_names(&self) -> Vec<String>;
+    /// The tools of servers, as far as they are known now.
+    fn server_tools(&self) -> Vec<Tool>;
 }
 
 /// Facts of the node that do not change.

@@ -8,10 +8,13 @@ use crate::validate;
 use agentd_actor_kit::GateMsg;
 use agentd_protocol::{CreateParams, Created, Fault, Principal, SessionCreated};
 use agentd_settings::LimitOverrides;
+use agentd_tools::REMOTE_PREFIX;
 use agentd_turn::{Command, NewInput};
 use serde_json::Value;
 use std::path::Path;
 
+/// Longest name of a tool that every provider takes.
+const MAX_REMOTE: usize = 64;
 /// The project of a session in the root directory.
 const NO_PROJECT: &str = "root";
 
@@ -150,7 +153,9 @@ impl Api {
     /// The tools of the session: what was asked for, else all, without those that rules deny wholly.
     async fn offered(&self, params: &CreateParams) -> Result<Vec<String>, Fault> {
         let specs = || self.parts.registry.specs();
-        let all = || specs().map(|spec| spec.name.clone().into_owned()).collect();
+        let every = (!self.parts.view.server_names().is_empty()).then(|| format!("{REMOTE_PREFIX}*"));
+        let names = specs().map(|spec| spec.name.clone().into_owned());
+        let all = || names.chain(every).collect();
         let mut tools: Vec<String> = match &params.tools {
             None => all(),
             Some(asked) => asked
@@ -172,6 +177,9 @@ impl Api {
     }
 
     fn tool(&self, name: &str) -> Result<String, Fault> {
+        if let Some(rest) = name.strip_prefix(REMOTE_PREFIX) {
+            return self.remote_tool(name, rest);
+        }
         if let Some(spec) = self.parts.registry.get(name) {
             return Ok(spec.name.clone().into_owned());
         }
@@ -180,6 +188,28 @@ impl Api {
         let hint = match nearest(name, known()) {
             Some(near) => format!("did you mean {near}?"),
             None => format!("the tools are {}", known().collect::<Vec<_>>().join(", ")),
+        };
+        Err(Fault::invalid("unknown_tool", message).hint(hint))
+    }
+
+    /// A name or pattern of tools of a server. Which tools it has is known when it runs; whether there is one is known now.
+    fn remote_tool(&self, name: &str, rest: &str) -> Result<String, Fault> {
+        let servers = self.parts.view.server_names();
+        let known = match rest.split_once("__") {
+            Some((server, tool)) => !tool.is_empty() && servers.iter().any(|known| known == server),
+            None => rest == "*" && !servers.is_empty(),
+        };
+        let body = rest.strip_suffix('*').unwrap_or(rest);
+        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        if known && name.len() <= MAX_REMOTE && body.chars().all(plain) {
+            return Ok(name.to_owned());
+        }
+        let message = format!("no tool server has {:?}", crate::words::cut(name));
+        let hint = if servers.is_empty() {
+            "no tool server is configured: see [mcp] in the configuration".to_owned()
+        } else {
+            let names = servers.join(", ");
+            format!("write mcp__SERVER__TOOL, mcp__SERVER__* or mcp__*; the servers are {names}")
         };
         Err(Fault::invalid("unknown_tool", message).hint(hint))
     }

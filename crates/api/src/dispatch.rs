@@ -17,7 +17,7 @@ impl Api {
         let (family, verb) = method.split_once('.').unwrap_or((method, ""));
         match family {
             "session" => self.session_method(who, verb, params).await,
-            "node" | "model" | "tool" | "usage" => self.node_method(who, method, params).await,
+            "node" | "model" | "tool" | "mcp" | "usage" => self.node_method(who, method, params).await,
             _ => self.work_method(who, method, params).await,
         }
     }
@@ -72,6 +72,7 @@ impl Api {
             "node.diagnostics" => self.diagnostics().await,
             "node.drain" => self.stop(who, crate::StopRequest::Drain),
             "node.stop" => self.stop(who, crate::StopRequest::Stop),
+            "mcp.list" => answer(&self.parts.view.servers()),
             "model.list" => answer(&self.parts.view.models().await),
             _ => answer(&self.tools()),
         }

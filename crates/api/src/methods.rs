@@ -62,6 +62,7 @@ const METHODS: [(&str, Scope); 24] = [
     ("node.stop", Scope::Admin),
     ("model.list", Scope::Read),
     ("tool.list", Scope::Read),
+    ("mcp.list", Scope::Read),
     ("usage.query", Scope::Read),
     ("session.detach", Scope::Read),
 ];

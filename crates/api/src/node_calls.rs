@@ -3,6 +3,7 @@
 use crate::api::{Api, READ, StopRequest, fault_of};
 use agentd_actor_kit::{GateMsg, Read, SupervisorMsg, SupervisorStats};
 use agentd_protocol::{Fault, NodeStatus, Principal, ToolRow};
+use agentd_tools::Tool;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -75,7 +76,9 @@ impl Api {
             description: spec.description.to_owned(),
             schema: spec.schema.clone(),
         };
-        self.parts.registry.specs().map(row).collect()
+        let servers = self.parts.view.server_tools();
+        let builtin = self.parts.registry.specs();
+        builtin.chain(servers.iter().map(Tool::spec)).map(row).collect()
     }
 
     async fn stats(&self) -> Result<SupervisorStats, Fault> {

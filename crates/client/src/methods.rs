@@ -181,6 +181,14 @@ impl Client {
         self.call("model.list", &json!({}), SHORT).await
     }
 
+    /// The tool servers.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn servers(&self) -> Result<Vec<ServerRow>, ClientError> {
+        self.call("mcp.list", &json!({}), SHORT).await
+    }
+
     /// The tools.
     ///
     /// # Errors

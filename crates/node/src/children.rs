@@ -5,6 +5,7 @@ use agentd_actor_kit::{
 };
 use agentd_hooks::{Hooks, WardenLaunch};
 use agentd_loop_supervisor::{Bounds, LoopSupervisor, SupervisorArgs};
+use agentd_mcp::Pool;
 use agentd_model_client::{ClientArgs, ModelClient};
 use agentd_permission_gate::{GateArgs, PermissionGate};
 use agentd_provider::Registry as Models;
@@ -56,7 +57,7 @@ pub(crate) struct ChildArgs {
     pub(crate) models: Models,
     pub(crate) http: reqwest::Client,
     pub(crate) tools: Tools,
-    pub(crate) remote: Option<Arc<dyn Remote>>,
+    pub(crate) servers: Option<Pool>,
     pub(crate) executor: ExecutorArgs,
     pub(crate) clock: Clock,
     pub(crate) home: Option<String>,
@@ -197,10 +198,10 @@ impl Children {
             workers: Box::new(KidSpawner {
                 http: args.http.clone(),
                 store: self.store.handle(),
-                remote: args.remote.clone(),
+                remote: remote(args),
             }),
             registry: args.tools.clone(),
-            remote: args.remote.clone(),
+            remote: remote(args),
             hooks: hooks(args),
             config: Arc::new(core_config(&args.settings)),
             sandbox: args.executor.sandboxing.level(),
@@ -281,6 +282,12 @@ fn bounds(settings: &Settings) -> Bounds {
         wake_per_second: settings.node.wake_per_second,
         ..Bounds::default()
     }
+}
+
+/// The tool servers as sessions know them.
+fn remote(args: &ChildArgs) -> Option<Arc<dyn Remote>> {
+    let pool = args.servers.clone()?;
+    Some(Arc::new(pool))
 }
 
 /// The operator's hooks run where the commands of sessions do.

@@ -18,6 +18,7 @@ mod sandboxing;
 mod scribe;
 mod scribe_audit;
 mod start;
+mod tool_servers;
 mod trace_lines;
 mod upkeep;
 mod view;

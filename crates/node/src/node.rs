@@ -11,6 +11,7 @@ use crate::scribe_audit::Audit;
 use crate::view::View;
 use agentd_actor_kit::{Clock, SupervisorMsg};
 use agentd_api::{Api, NodeFacts, Parts, StopRequest};
+use agentd_mcp::Pool;
 use agentd_provider::Registry;
 use agentd_sandbox::Sandboxing;
 use agentd_settings::{Loaded, Settings};
@@ -29,6 +30,8 @@ use tokio::task::JoinHandle;
 pub(crate) const DRAIN_GRACE: Duration = Duration::from_secs(5);
 /// How long the tree may take to stop.
 const STOP: Duration = Duration::from_secs(15);
+/// How long tool servers may take to end.
+const STOP_SERVERS: Duration = Duration::from_secs(10);
 /// How long the store may take to close.
 const CLOSE: Duration = Duration::from_secs(10);
 
@@ -69,6 +72,7 @@ pub struct Node {
     stop_serving: watch::Sender<bool>,
     tasks: Vec<JoinHandle<()>>,
     mirror: Option<Mirror>,
+    servers: Option<Pool>,
 }
 
 impl Node {
@@ -92,6 +96,7 @@ impl Node {
         let child_args = crate::start::child_args(&args, &settings, &backend, &models, clock).await?;
         let sandboxing = child_args.executor.sandboxing.clone();
         let registry = child_args.tools.clone();
+        let servers = child_args.servers.clone();
         let Tree {
             root,
             handles,
@@ -108,6 +113,7 @@ impl Node {
                 models,
                 clients: handles.models.clone(),
                 health: health.clone(),
+                servers: servers.clone(),
             }),
             registry,
             settings: Arc::clone(&settings),
@@ -140,6 +146,7 @@ impl Node {
             stop_serving,
             tasks,
             mirror,
+            servers,
         })
     }
 
@@ -218,6 +225,11 @@ impl Node {
         self.stop_serving.send_replace(true);
         if self.root.stop_and_wait(None, Some(STOP)).await.is_err() {
             tracing::warn!("the actor tree did not stop in time");
+        }
+        if let Some(servers) = self.servers
+            && !servers.close(STOP_SERVERS).await
+        {
+            tracing::warn!("tool servers did not end in time; their wardens end them");
         }
         for task in self.tasks {
             task.abort();

@@ -98,14 +98,16 @@ pub(crate) async fn child_args(
     models: &Models,
     clock: Clock,
 ) -> Result<ChildArgs, NodeError> {
+    let executor = executor(settings, &args.environment, &args.paths).await?;
+    let servers = crate::tool_servers::pool(&settings.mcp, &args.environment, &executor)?;
     Ok(ChildArgs {
         settings: Arc::clone(settings),
         backend: Arc::clone(backend),
         models: models.clone(),
         http: http(settings)?,
         tools: Tools::builtin(&settings.tools),
-        remote: None,
-        executor: executor(settings, &args.environment, &args.paths).await?,
+        servers,
+        executor,
         clock,
         home: args.environment.get("HOME").cloned(),
     })

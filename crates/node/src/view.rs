@@ -1,10 +1,13 @@
 //! What only the node as a whole can say.
 
 use crate::root::Health;
+use crate::tool_servers;
 use agentd_actor_kit::{Handle, ModelMsg, ProviderStatus};
 use agentd_api::NodeView;
-use agentd_protocol::{CredentialHealth, CredentialStatus, ModelStatus};
+use agentd_mcp::Pool;
+use agentd_protocol::{CredentialHealth, CredentialStatus, ModelStatus, ServerRow};
 use agentd_provider::Registry as Models;
+use agentd_tools::{Remote, Tool};
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,6 +22,7 @@ pub(crate) struct View {
     pub(crate) models: Models,
     pub(crate) clients: BTreeMap<String, Handle<ModelMsg>>,
     pub(crate) health: watch::Receiver<Health>,
+    pub(crate) servers: Option<Pool>,
 }
 
 #[async_trait]
@@ -42,6 +46,19 @@ impl NodeView for View {
 
     fn restarts(&self) -> u64 {
         self.health.borrow().restarts
+    }
+
+    fn servers(&self) -> Vec<ServerRow> {
+        let all = self.servers.iter().flat_map(Pool::status);
+        all.map(tool_servers::row).collect()
+    }
+
+    fn server_names(&self) -> Vec<String> {
+        self.servers.iter().flat_map(Remote::servers).collect()
+    }
+
+    fn server_tools(&self) -> Vec<Tool> {
+        self.servers.iter().flat_map(Pool::known).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::output::Row;
 use crate::render::{age, dollars, one_line, tokens, word};
-use agentd_protocol::{CredentialStatus, ModelStatus, Timestamp, ToolRow, UsageRow};
+use agentd_protocol::{CredentialStatus, ModelStatus, ServerRow, Timestamp, ToolRow, UsageRow};
 use serde::Serialize;
 
 /// One model of `models`.
@@ -102,6 +102,35 @@ impl Row for ToolListRow {
 
     fn name(&self) -> String {
         self.0.name.clone()
+    }
+}
+
+/// One tool server of `mcp`.
+#[derive(Debug, Serialize)]
+#[serde(transparent)]
+pub(crate) struct ServerListRow(pub(crate) ServerRow);
+
+impl Row for ServerListRow {
+    fn columns(_wide: bool) -> Vec<&'static str> {
+        vec!["server", "workdir", "state", "tools", "busy", "restarts", "last error"]
+    }
+
+    fn cells(&self, wide: bool, _now: Timestamp) -> Vec<String> {
+        let row = &self.0;
+        let most = if wide { 300 } else { 80 };
+        vec![
+            row.server.clone(),
+            row.workdir.clone().unwrap_or_else(|| "-".to_owned()),
+            row.state.clone(),
+            row.tools.to_string(),
+            row.busy.to_string(),
+            row.restarts.to_string(),
+            one_line(row.last_error.as_deref().unwrap_or_default(), most),
+        ]
+    }
+
+    fn name(&self) -> String {
+        self.0.server.clone()
     }
 }
 

@@ -1,11 +1,11 @@
-//! `ps`, `show`, `models`, `tools`, `usage`: lists and details.
+//! `ps`, `show`, `models`, `tools`, `mcp`, `usage`: lists and details.
 
 use crate::cli::{PsArgs, ShowArgs, Sort, UsageArgs};
 use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::render::{ModelRow, SessionDetail, SessionRow, ToolListRow, UsageListRow};
+use crate::render::{ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, UsageListRow};
 use crate::values;
 use agentd_client::Client;
 use agentd_protocol::{ListParams, UsageParams};
@@ -98,6 +98,17 @@ pub(crate) async fn models(ctx: &mut Ctx) -> Result<Exit, Failure> {
 pub(crate) async fn tools(ctx: &mut Ctx) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
     let rows: Vec<ToolListRow> = client.tools().await?.into_iter().map(ToolListRow).collect();
+    ctx.out.list(&rows)?;
+    Ok(Exit::OK)
+}
+
+pub(crate) async fn servers(ctx: &mut Ctx) -> Result<Exit, Failure> {
+    let client = ctx.connect().await?;
+    let rows: Vec<ServerListRow> = client.servers().await?.into_iter().map(ServerListRow).collect();
+    if rows.is_empty() && ctx.out.human() {
+        ctx.out.talk("no tool server is configured; the shipped configuration says how, under [mcp]");
+        return Ok(Exit::OK);
+    }
     ctx.out.list(&rows)?;
     Ok(Exit::OK)
 }

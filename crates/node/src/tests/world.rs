@@ -62,7 +62,7 @@ impl World {
             models: models(),
             http: crate::start::http(&settings).unwrap(),
             tools: Tools::builtin(&settings.tools),
-            remote: None,
+            servers: None,
             executor: ExecutorArgs {
                 exe: "/proc/self/exe".into(),
                 environment: Environment::allowed(Vec::new(), &settings.sandbox.env),

@@ -5,6 +5,7 @@ use agentd_actor_kit::{GateMsg, SupervisorMsg, SupervisorStats};
 use agentd_api::NodeView;
 use agentd_protocol::*;
 use agentd_store::{IdempotencyKey, Outcome};
+use agentd_tools::Tool;
 use agentd_turn::{Command, NewInput, Reply};
 use async_trait::async_trait;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -287,6 +288,18 @@ impl NodeView for View {
 
     fn restarts(&self) -> u64 {
         3
+    }
+
+    fn servers(&self) -> Vec<ServerRow> {
+        Vec::new()
+    }
+
+    fn server_names(&self) -> Vec<String> {
+        vec!["files".to_owned()]
+    }
+
+    fn server_tools(&self) -> Vec<Tool> {
+        Vec::new()
     }
 }
 
