@@ -80,6 +80,7 @@ async fn start(level: SandboxLevel, dir: &Path, workdir: &Path, environment: &En
         workdir: workdir.to_owned(),
         environment: environment.clone(),
         bounds: agentd_sandbox::Bounds::default(),
+        network: None,
     };
     if level == SandboxLevel::None {
         return Ok(Warden::spawn(&spec).await?);

@@ -3,12 +3,15 @@
 use crate::error::NodeError;
 use crate::paths::Paths;
 use agentd_protocol::SandboxLevel;
+use agentd_proxy::{Proxy, Rules};
 use agentd_sandbox::{
-    Bounds, Environment, ProbeSpec, Refusal, Sandboxing, Wanted, choose, half_of_the_machine,
+    Bounds, Environment, Network, ProbeSpec, Refusal, Sandboxing, Wanted, choose, half_of_the_machine,
     note_choice, probe, readable,
 };
 use agentd_settings::{SandboxChoice, SandboxConfig};
+use agentd_web::SystemResolver;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Decides it, once. A sandbox that is missing does not stop the start: sessions are refused then, and told why.
 pub(crate) async fn decide(
@@ -25,6 +28,7 @@ pub(crate) async fn decide(
         _ => {}
     }
     let choice = chosen(settings, environment, paths).await?;
+    let choice = choice.and_then(|level| with_network(settings, level));
     note_choice(&paths.data_dir, &choice).map_err(|error| NodeError::path(&paths.data_dir, error))?;
     Ok(match choice {
         Ok(SandboxLevel::None) => Sandboxing::None,
@@ -65,6 +69,30 @@ async fn chosen(
     Ok(choose(wanted, settings.require, &found))
 }
 
+/// A list of hosts holds only where commands have no other way out.
+fn with_network(settings: &SandboxConfig, level: SandboxLevel) -> Result<SandboxLevel, Refusal> {
+    if settings.network == agentd_settings::Network::None || level == SandboxLevel::Isolated {
+        return Ok(level);
+    }
+    Err(Refusal {
+        message: "sandbox.network lists hosts, which needs the level isolated, and that does not work here"
+            .to_owned(),
+        fix: "install bubblewrap (`agentctl doctor` says what is missing), or set sandbox.network = \"none\""
+            .to_owned(),
+    })
+}
+
+/// The way to the hosts that the settings list, if they list any.
+pub(crate) fn network(settings: &SandboxConfig) -> Result<Option<Network>, NodeError> {
+    let hosts = settings
+        .hosts()
+        .map_err(|entry| NodeError::Unsupported(format!("sandbox.network: {entry:?} is no host")))?;
+    Ok(
+        hosts
+            .map(|hosts| Network::through(Arc::new(Proxy::new(Rules::new(hosts), Arc::new(SystemResolver))))),
+    )
+}
+
 /// What the commands of one session may use.
 pub(crate) fn bounds(settings: &SandboxConfig) -> Bounds {
     let memory = match settings.max_memory_bytes {
@@ -101,6 +129,27 @@ fn without(mut read: Vec<PathBuf>, data_dir: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn i7_a_list_of_hosts_below_isolated_is_refused() {
+        let listed = SandboxConfig {
+            network: agentd_settings::Network::Hosts(vec!["crates.io".to_owned()]),
+            ..SandboxConfig::default()
+        };
+        assert_eq!(
+            with_network(&listed, SandboxLevel::Isolated),
+            Ok(SandboxLevel::Isolated)
+        );
+        for level in [SandboxLevel::Confined, SandboxLevel::None] {
+            let refusal = with_network(&listed, level).unwrap_err();
+            assert!(
+                refusal.message.contains("needs the level isolated"),
+                "{refusal:?}"
+            );
+            assert_eq!(with_network(&SandboxConfig::default(), level), Ok(level));
+        }
+        assert!(network(&listed).unwrap().is_some());
+    }
 
     #[test]
     fn i8_commands_never_read_the_data_directory() {

@@ -4,7 +4,7 @@ use crate::children::ChildArgs;
 use crate::error::NodeError;
 use crate::node::NodeArgs;
 use crate::paths::Paths;
-use agentd_actor_kit::Clock;
+use agentd_actor_kit::{Clock, Stages};
 use agentd_permission_gate::RuleProblem;
 use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
 use agentd_sandbox::Environment;
@@ -96,7 +96,7 @@ pub(crate) async fn child_args(
     settings: &Arc<Settings>,
     backend: &Arc<dyn Backend>,
     models: &Models,
-    clock: Clock,
+    (clock, stages): (Clock, Stages),
 ) -> Result<ChildArgs, NodeError> {
     let executor = executor(settings, &args.environment, &args.paths).await?;
     let servers = crate::tool_servers::pool(&settings.mcp, &args.environment, &executor)?;
@@ -109,6 +109,7 @@ pub(crate) async fn child_args(
         servers,
         executor,
         clock,
+        stages,
         home: args.environment.get("HOME").cloned(),
     })
 }
@@ -135,6 +136,8 @@ async fn executor(
         // Not the path of the program: an upgrade may replace that while we run.
         exe: "/proc/self/exe".into(),
         sandboxing: crate::sandboxing::decide(&settings.sandbox, &environment, paths).await?,
+        bounds: crate::sandboxing::bounds(&settings.sandbox),
+        network: crate::sandboxing::network(&settings.sandbox)?,
         environment,
         spill_dir,
         tools: settings.tools.clone(),

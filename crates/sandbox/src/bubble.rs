@@ -2,6 +2,7 @@
 
 use crate::confinement::Confinement;
 use crate::environment::Environment;
+use crate::network::INSIDE;
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
 use std::ffi::{OsStr, OsString};
@@ -25,6 +26,7 @@ pub(crate) fn arguments(
     exe: &Path,
     workdir: &Path,
     walls: &Confinement,
+    network: Option<&Path>,
     environment: &Environment,
 ) -> io::Result<OwnedFd> {
     let mut plan = Plan::default();
@@ -40,11 +42,15 @@ pub(crate) fn arguments(
         "--dev",
         "/dev",
     ]);
+    // First: programs, and the working directory, may lie below it.
+    plan.pair("--bind", &walls.temp, walls.temp_inside());
     for path in &walls.read {
         plan.readable(path);
     }
     plan.pair("--ro-bind", exe, Path::new(PROGRAM));
-    plan.pair("--bind", &walls.temp, walls.temp_inside());
+    if let Some(network) = network {
+        plan.pair("--ro-bind", network, Path::new(INSIDE));
+    }
     plan.pair("--bind", workdir, workdir);
     plan.git(workdir, &walls.temp)?;
     for (name, value) in environment.iter() {
@@ -143,7 +149,7 @@ mod tests {
             read: vec!["/usr".into()],
         };
         let environment = Environment::default().with("TERM", "dumb");
-        let file = arguments(Path::new("/x/agentd"), &workdir, &walls, &environment).unwrap();
+        let file = arguments(Path::new("/x/agentd"), &workdir, &walls, None, &environment).unwrap();
         let mut text = String::new();
         fs::File::from(file).read_to_string(&mut text).unwrap();
         let text = text.trim_end_matches('\0').replace('\0', " ");

@@ -21,7 +21,12 @@ pub(crate) enum Request {
         shared: Option<PathBuf>,
     },
     /// Build the walls, before any command.
-    Confine { walls: Confinement, workdir: PathBuf },
+    Confine {
+        walls: Confinement,
+        workdir: PathBuf,
+        /// There is a way to the network.
+        network: bool,
+    },
     /// Start a command; two or three descriptors (its stdout, its stderr, and its stdin if it has one) come with it.
     Run {
         id: u64,

@@ -8,6 +8,7 @@ use crate::error::SandboxError;
 use crate::forker;
 use crate::ground::keep_apart;
 use crate::leaf::Leaf;
+use crate::network::{Opened, variables};
 use crate::processes::{kill_marked, signal};
 use crate::resident::WARDEN_ARG;
 use crate::slot::WardenSpec;
@@ -57,10 +58,16 @@ pub(crate) async fn start(
         keep_apart(&spec.workdir, &walls.temp, "the daemon's directory")?;
         environment = environment.with("TMPDIR", walls.temp_inside().to_string_lossy());
     }
+    let network = network(spec, walls)?;
+    if network.is_some() {
+        for (name, value) in variables() {
+            environment = environment.with(name, value);
+        }
+    }
     let leaf = Leaf::make(spec.bounds);
     let mut command = match walls {
         Some(walls) if walls.level == SandboxLevel::Isolated => {
-            isolated(spec, walls, &environment, leaf.as_ref())?
+            isolated(spec, walls, &environment, network.as_ref(), leaf.as_ref())?
         }
         Some(_) | None => plain(spec, &environment, leaf.as_ref()),
     };
@@ -74,6 +81,7 @@ pub(crate) async fn start(
     let (gone_tx, gone) = watch::channel(false);
     tokio::spawn(async move {
         keep(child, closed, format!("{MARKER}={marker}")).await;
+        drop(network);
         if let Some(leaf) = leaf {
             // Nothing is in it any more, unless the warden itself was killed.
             let _ = tokio::task::spawn_blocking(move || leaf.end()).await;
@@ -83,7 +91,18 @@ pub(crate) async fn start(
     Ok(gone)
 }
 
-fn make_private(dir: &Path) -> std::io::Result<()> {
+/// Opens the network that was asked for. Without namespaces a list of hosts would hold nothing back (I7).
+fn network(spec: &WardenSpec, walls: Option<&Confinement>) -> Result<Option<Opened>, SandboxError> {
+    match (&spec.network, walls) {
+        (None, _) => Ok(None),
+        (Some(network), Some(walls)) if walls.level == SandboxLevel::Isolated => {
+            network.open(&walls.temp).map(Some)
+        }
+        (Some(_), _) => Err(SandboxError::no_walls("a list of hosts needs the level isolated")),
+    }
+}
+
+pub(crate) fn make_private(dir: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     std::fs::DirBuilder::new()
         .recursive(true)
@@ -115,6 +134,7 @@ fn isolated(
     spec: &WardenSpec,
     walls: &Confinement,
     environment: &Environment,
+    network: Option<&Opened>,
     leaf: Option<&Leaf>,
 ) -> Result<Command, SandboxError> {
     let start = |source| SandboxError::WardenStart {
@@ -130,7 +150,8 @@ fn isolated(
         let why = format!("{} was replaced while it ran: start agentd again", exe.display());
         return Err(SandboxError::no_walls(why));
     }
-    let plan = bubble::arguments(&exe, &spec.workdir, walls, environment).map_err(start)?;
+    let plan = bubble::arguments(&exe, &spec.workdir, walls, network.map(Opened::dir), environment)
+        .map_err(start)?;
     let mut command = match leaf {
         Some(leaf) => {
             let mut command = Command::new(&spec.exe);

@@ -2,10 +2,11 @@
 
 use crate::confinement::Confinement;
 use crate::controlling::OWN_PROGRAM;
+use crate::forwarder::PORT;
 use agentd_protocol::SandboxLevel;
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd, Ruleset,
-    RulesetAttr, RulesetCreatedAttr, RulesetError, Scope, path_beneath_rules,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, LandlockStatus, NetPort, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, Scope, path_beneath_rules,
 };
 use std::path::Path;
 
@@ -40,14 +41,14 @@ const MACHINE: [&str; 10] = [
 const OWN: [&str; 3] = ["/dev/pts", "/dev/ptmx", "/dev/shm"];
 
 /// Restricts the calling thread. The version of the kernel's interface, or why it cannot be done.
-pub(crate) fn restrict(walls: &Confinement, workdir: &Path) -> Result<u32, String> {
-    let abi = apply(walls, workdir).map_err(|error| {
+pub(crate) fn restrict(walls: &Confinement, workdir: &Path, network: bool) -> Result<u32, String> {
+    let abi = apply(walls, workdir, network).map_err(|error| {
         format!("Landlock is not there as needed (interface 3, Linux 6.2, enabled with lsm=): {error}")
     })?;
     abi.ok_or_else(|| "Landlock was not enforced".to_owned())
 }
 
-fn apply(walls: &Confinement, workdir: &Path) -> Result<Option<u32>, RulesetError> {
+fn apply(walls: &Confinement, workdir: &Path, network: bool) -> Result<Option<u32>, RulesetError> {
     let (all, read) = (AccessFs::from_all(WANTED), AccessFs::from_read(WANTED));
     let isolated = walls.level == SandboxLevel::Isolated;
     let mut rules = Ruleset::default()
@@ -68,6 +69,9 @@ fn apply(walls: &Confinement, workdir: &Path) -> Result<Option<u32>, RulesetErro
         rules = rules
             .add_rules(path_beneath_rules(OWN, all))?
             .add_rules(path_beneath_rules(["/proc"], read))?;
+    }
+    if network {
+        rules = rules.add_rule(NetPort::new(PORT, AccessNet::ConnectTcp))?;
     }
     for root in [workdir, walls.temp_inside()] {
         let Ok(root) = PathFd::new(root) else { continue };

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Of a warden and of bubblewrap: they are in the group, and are not the session's.
-const SPARE: u64 = 16;
+/// Of a warden, its way to the network, and bubblewrap: they are in the group, and are not the session's.
+const SPARE: u64 = 160;
 /// The watch sees a session that has passed the bound and tells which; the kernel stops it this much later.
 const SLACK: u64 = 16;
 /// How often a group that is being left is tried to be removed, and how long after the last time.
@@ -140,7 +140,7 @@ mod tests {
         let said = |name: &str| fs::read_to_string(leaf.dir.join(name)).unwrap();
         assert_eq!(
             (said("pids.max").as_str(), said("memory.max").as_str()),
-            ("26", "1700")
+            ("170", "1700")
         );
         assert!(Leaf::within(&place, "a", bounds).is_none(), "it is there already");
     }

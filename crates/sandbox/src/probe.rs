@@ -198,6 +198,7 @@ async fn try_level(spec: &ProbeSpec, level: SandboxLevel, dir: &Path) -> Result<
         workdir: workdir.clone(),
         environment: spec.environment.clone(),
         bounds: Bounds::default(),
+        network: None,
     };
     let (warden, abi) = Warden::spawn_confined(&warden, &walls)
         .await

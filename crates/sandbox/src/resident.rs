@@ -208,7 +208,11 @@ impl Resident {
                 let _ = std::fs::write("/proc/self/oom_score_adj", FIRST_TO_GO);
                 privileges::bind(bounds).map_err(|errno| SandboxError::no_walls(format!("limits: {errno}")))
             }
-            Request::Confine { walls, workdir } => self.confine(walls, workdir),
+            Request::Confine {
+                walls,
+                workdir,
+                network,
+            } => self.confine(walls, workdir, network),
             Request::Run {
                 id,
                 argv,
@@ -248,8 +252,8 @@ impl Resident {
     }
 
     /// A warden that cannot build its walls ends, so that it never runs a command without them (I7).
-    fn confine(&mut self, walls: Confinement, workdir: PathBuf) -> Result<(), SandboxError> {
-        match Spawner::start(walls, workdir) {
+    fn confine(&mut self, walls: Confinement, workdir: PathBuf, network: bool) -> Result<(), SandboxError> {
+        match Spawner::start(walls, workdir, network) {
             Ok((spawner, landlock_abi)) => {
                 self.spawner = Some(spawner);
                 self.say(&Report::Confined { landlock_abi })

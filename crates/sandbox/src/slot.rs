@@ -6,6 +6,7 @@ use crate::environment::Environment;
 use crate::error::SandboxError;
 use crate::ground::identity;
 use crate::level::Refusal;
+use crate::network::Network;
 use crate::warden::Warden;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,6 +24,8 @@ pub struct WardenSpec {
     pub environment: Environment,
     /// How much they may use.
     pub bounds: Bounds,
+    /// The network that they see; none without one. It needs the level isolated.
+    pub network: Option<Network>,
 }
 
 /// A session's resident warden: started at the first command, again when it is gone. Clones are the same place.

@@ -2,7 +2,7 @@
 //! both; the warden's first thread stays outside, so that no command can signal it, and sees the process table.
 
 use crate::confinement::Confinement;
-use crate::{landlocked, launch, privileges, syscalls};
+use crate::{forwarder, landlocked, launch, privileges, syscalls};
 use nix::unistd::gettid;
 use rustix::fd::OwnedFd;
 use std::io;
@@ -36,14 +36,17 @@ pub(crate) struct Spawner {
 
 impl Spawner {
     /// Confines the process and starts the thread. Also the version of Landlock in use.
-    pub(crate) fn start(walls: Confinement, workdir: PathBuf) -> Result<(Self, u32), String> {
+    pub(crate) fn start(walls: Confinement, workdir: PathBuf, network: bool) -> Result<(Self, u32), String> {
         privileges::drop_all()?;
+        if network {
+            forwarder::start().map_err(|error| format!("the way to the network: {error}"))?;
+        }
         let (jobs, queue) = sync_channel(1);
         let (ready, confined) = sync_channel(1);
         std::thread::Builder::new()
             .name("spawner".to_owned())
             .spawn(move || {
-                let done = confine(&walls, &workdir);
+                let done = confine(&walls, &workdir, network);
                 let good = done.is_ok();
                 if ready.send(done).is_ok() && good {
                     serve(&queue);
@@ -65,13 +68,13 @@ impl Spawner {
     }
 }
 
-fn confine(walls: &Confinement, workdir: &Path) -> Result<u32, String> {
-    let abi = landlocked::restrict(walls, workdir)?;
+fn confine(walls: &Confinement, workdir: &Path, network: bool) -> Result<u32, String> {
+    let abi = landlocked::restrict(walls, workdir, network)?;
     // This thread is behind the same walls as its commands, so the walls do not keep them from it: its number does.
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get());
     let own = [gettid().as_raw(), nix::unistd::getpid().as_raw()];
     let spared: Vec<i32> = own.into_iter().chain(parent).collect();
-    syscalls::restrict(walls.level, &spared)?;
+    syscalls::restrict(walls.level, network, &spared)?;
     Ok(abi)
 }
 

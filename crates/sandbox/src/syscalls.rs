@@ -139,19 +139,25 @@ const NAMESPACES: [i32; 7] = [
 const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541c];
 /// Sends signals to single threads.
 const SET_OWNER_EXTENDED: u64 = 15;
+/// The rest of it are flags.
+const KIND_OF_SOCKET: u64 = 0xf;
 const SET_ID_BITS: [u64; 2] = [0o4000, 0o2000];
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
 /// Restricts the calling thread. `spared` are the processes and threads that no command may signal, whatever else it may.
-pub(crate) fn restrict(level: SandboxLevel, spared: &[i32]) -> Result<(), String> {
-    for program in programs(level, spared).map_err(|error| format!("seccomp: {error}"))? {
+pub(crate) fn restrict(level: SandboxLevel, network: bool, spared: &[i32]) -> Result<(), String> {
+    for program in programs(level, network, spared).map_err(|error| format!("seccomp: {error}"))? {
         apply_filter(&program).map_err(|error| format!("seccomp is not there as needed: {error}"))?;
     }
     Ok(())
 }
 
-fn programs(level: SandboxLevel, spared: &[i32]) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
+fn programs(
+    level: SandboxLevel,
+    network: bool,
+    spared: &[i32],
+) -> Result<Vec<BpfProgram>, seccompiler::BackendError> {
     let arch: TargetArch = std::env::consts::ARCH.try_into()?;
     let compile = |rules, errno: i32| {
         let refuse = SeccompAction::Errno(errno.unsigned_abs());
@@ -163,6 +169,7 @@ fn programs(level: SandboxLevel, spared: &[i32]) -> Result<Vec<BpfProgram>, secc
         no_foreign_numbers(),
         compile(unknown, libc::ENOSYS)?,
         compile(refusals(level, spared)?, libc::EPERM)?,
+        compile(sockets(level, network)?, libc::EPERM)?,
     ])
 }
 
@@ -216,14 +223,41 @@ fn refusals(level: SandboxLevel, spared: &[i32]) -> Result<Rules, seccompiler::B
         refuse(libc::SYS_ioctl, 1, Eq, request)?;
     }
     refuse(libc::SYS_fcntl, 1, Eq, SET_OWNER_EXTENDED)?;
-    let unix = u64::from(libc::AF_UNIX.unsigned_abs());
-    refuse(libc::SYS_socketpair, 0, Ne, unix)?;
-    refuse(libc::SYS_socket, 0, Ne, unix)?;
-    if level != SandboxLevel::Isolated {
-        // Landlock does not hold back from connecting to a socket in the file system, and the whole of it is in sight.
-        refuse(libc::SYS_socket, 0, Eq, unix)?;
-    }
     Ok(rules)
+}
+
+/// Which sockets there are not: all but those of this machine; with a way to the network also those of TCP. Where there are
+/// no namespaces, also those of this machine: Landlock does not hold back from connecting to a socket in the file system,
+/// and the whole of it is in sight.
+fn sockets(level: SandboxLevel, network: bool) -> Result<Rules, seccompiler::BackendError> {
+    use SeccompCmpOp::{Eq, MaskedEq, Ne};
+    let condition = |position, operator, value: i32| {
+        let value = u64::from(value.unsigned_abs());
+        SeccompCondition::new(position, SeccompCmpArgLen::Dword, operator, value)
+    };
+    let (unix, inet) = (libc::AF_UNIX, libc::AF_INET);
+    let mut socket = vec![SeccompRule::new(if network {
+        vec![condition(0, Ne, unix)?, condition(0, Ne, inet)?]
+    } else {
+        vec![condition(0, Ne, unix)?]
+    })?];
+    for kind in [
+        libc::SOCK_DGRAM,
+        libc::SOCK_RAW,
+        libc::SOCK_RDM,
+        libc::SOCK_SEQPACKET,
+    ] {
+        let other = condition(1, MaskedEq(KIND_OF_SOCKET), kind)?;
+        socket.push(SeccompRule::new(vec![condition(0, Eq, inet)?, other])?);
+    }
+    if level != SandboxLevel::Isolated {
+        socket.push(SeccompRule::new(vec![condition(0, Eq, unix)?])?);
+    }
+    let pair = SeccompRule::new(vec![condition(0, Ne, unix)?])?;
+    Ok(Rules::from([
+        (libc::SYS_socket, socket),
+        (libc::SYS_socketpair, vec![pair]),
+    ]))
 }
 
 /// On x86_64 the x32 calls have numbers of their own, from here on, which no rule would meet. Elsewhere there are none.

@@ -98,6 +98,7 @@ impl Warden {
         let request = Request::Confine {
             walls: walls.clone(),
             workdir: spec.workdir.clone(),
+            network: spec.network.is_some(),
         };
         let message = Outgoing::plain(frame::encode(&request)?);
         let gone = |_| SandboxError::WardenGone;

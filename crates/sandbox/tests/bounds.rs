@@ -108,6 +108,7 @@ mod cases {
             workdir: dir.join("w"),
             environment: environment(),
             bounds,
+            network: None,
         };
         if level == Open {
             return Warden::spawn(&spec).await.unwrap();

@@ -77,6 +77,7 @@ mod cases {
                 &[],
             ),
             bounds: agentd_sandbox::Bounds::default(),
+            network: None,
         }
     }
 

@@ -105,6 +105,7 @@ mod cases {
             workdir: dir.join("w"),
             environment: environment.clone(),
             bounds: Bounds::default(),
+            network: None,
         };
         if level == Open {
             return Warden::spawn(&spec).await.unwrap();

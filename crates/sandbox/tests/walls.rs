@@ -198,6 +198,7 @@ mod cases {
             workdir: dir.join("w"),
             environment: environment.clone(),
             bounds: agentd_sandbox::Bounds::default(),
+            network: None,
         };
         if level == Open {
             return Warden::spawn(&spec).await.unwrap();
@@ -654,6 +655,7 @@ END
             workdir: workdir.to_owned(),
             environment: environment.clone(),
             bounds: agentd_sandbox::Bounds::default(),
+            network: None,
         };
         let walls = Confinement {
             level,

@@ -4,6 +4,7 @@ use crate::error::Problem;
 use crate::load::Loaded;
 use crate::models::{Dialect, ModelConfig, ProviderConfig};
 use crate::ranges::ranges;
+use crate::sandbox::SandboxChoice;
 use crate::settings::Settings;
 use crate::suggest::nearest;
 use crate::unsupported::unsupported;
@@ -123,6 +124,26 @@ impl Check<'_> {
         );
     }
 
+    fn network(&mut self) {
+        let sandbox = &self.settings().sandbox;
+        let (hosts, level) = (sandbox.hosts(), sandbox.level);
+        if let Err(entry) = &hosts {
+            self.require(
+                false,
+                "sandbox.network",
+                &format!("{entry:?} is no host, address or network"),
+                "give \"crates.io\", \"*.github.com\", \"git.example:2222\", \"127.0.0.1:8080\" or \"10.0.0.0/8\"",
+            );
+        }
+        let walls = matches!(level, SandboxChoice::Auto | SandboxChoice::Isolated);
+        self.require(
+            walls || matches!(hosts, Ok(None)),
+            "sandbox.network",
+            "a list of hosts needs the level isolated: at any other nothing would hold commands to it",
+            "set sandbox.level = \"isolated\", or network = \"none\"",
+        );
+    }
+
     fn web(&mut self) {
         if let Err(entry) = self.settings().tools.web.opened() {
             self.require(
@@ -150,10 +171,25 @@ impl Check<'_> {
     fn asking(&mut self) {
         let permission = self.settings().permission.clone();
         let webhook = ("permission.webhook.url", &permission.webhook.url);
-        let levels = permission.escalate_to.iter().map(|url| ("permission.escalate_to", url));
-        for (key, url) in [webhook].into_iter().filter(|(_, url)| !url.is_empty()).chain(levels) {
-            let what = format!("{:?} is no address that can be posted to", crate::view::mask_url(url));
-            self.require(is_address(url), key, &what, "give https://HOST/PATH, without a user in it");
+        let levels = permission
+            .escalate_to
+            .iter()
+            .map(|url| ("permission.escalate_to", url));
+        for (key, url) in [webhook]
+            .into_iter()
+            .filter(|(_, url)| !url.is_empty())
+            .chain(levels)
+        {
+            let what = format!(
+                "{:?} is no address that can be posted to",
+                crate::view::mask_url(url)
+            );
+            self.require(
+                is_address(url),
+                key,
+                &what,
+                "give https://HOST/PATH, without a user in it",
+            );
         }
         let count = permission.escalate_to.len();
         self.require(

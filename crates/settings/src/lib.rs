@@ -42,12 +42,12 @@ pub use models::{
 pub use origin::Origin;
 pub use preset::LimitOverrides;
 pub use rules::{RuleConfig, RuleExamples};
-pub use sandbox::{Network, SandboxChoice, SandboxConfig};
+pub use sandbox::{Network, Reachable, SandboxChoice, SandboxConfig};
 pub use session::{BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, SessionBudget, ToolsConfig};
 pub use settings::{SHIPPED, Settings};
 pub use view::mask_url;
-pub use webhook::{OnExpiry, WebhookConfig};
 pub use web::{Opened, OpenedPlace, WebConfig};
+pub use webhook::{OnExpiry, WebhookConfig};
 
 #[cfg(test)]
 mod tests;

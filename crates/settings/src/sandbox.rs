@@ -1,5 +1,6 @@
 //! `[sandbox]`: how commands are confined, and how much they may use.
 
+use crate::web::{Opened, OpenedPlace};
 use agentd_protocol::SandboxLevel;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,51 @@ pub enum Network {
     None,
     /// Only these hosts.
     Hosts(Vec<String>),
+}
+
+/// An entry of [`Network::Hosts`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reachable {
+    /// A host, or an address or a network, and the port if it is a special one.
+    pub place: Opened,
+    /// Every host below this one, and not this one itself (`*.example.org`).
+    pub below: bool,
+}
+
+impl Reachable {
+    /// Reads an entry; nothing when it cannot be read.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let below = text.strip_prefix("*.");
+        let place = Opened::parse(below.unwrap_or(text))?;
+        // Nothing is below an address; and everything below a top level is too much to mean it.
+        let good = match (&place.what, below) {
+            (OpenedPlace::Host(name), Some(_)) => name.contains('.'),
+            (OpenedPlace::Net(_), Some(_)) => false,
+            (_, None) => true,
+        };
+        good.then_some(Self {
+            place,
+            below: below.is_some(),
+        })
+    }
+}
+
+impl SandboxConfig {
+    /// The hosts that commands may reach; nothing when they have no network.
+    ///
+    /// # Errors
+    /// The first entry that cannot be read.
+    pub fn hosts(&self) -> Result<Option<Vec<Reachable>>, String> {
+        match &self.network {
+            Network::None => Ok(None),
+            Network::Hosts(hosts) => hosts
+                .iter()
+                .map(|text| Reachable::parse(text).ok_or_else(|| text.clone()))
+                .collect::<Result<_, _>>()
+                .map(Some),
+        }
+    }
 }
 
 /// `[sandbox]`: how commands are confined.
@@ -63,6 +109,42 @@ impl Default for SandboxConfig {
             max_new_files: 250_000,
             read: Vec::new(),
             env: Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_hosts_hosts_below_addresses_or_networks() {
+        for (text, below) in [
+            ("crates.io", false),
+            ("*.github.com", true),
+            ("git.corp:2222", false),
+            ("127.0.0.1:8080", false),
+            ("10.0.0.0/8", false),
+        ] {
+            assert_eq!(
+                Reachable::parse(text).map(|entry| entry.below),
+                Some(below),
+                "{text}"
+            );
+        }
+        for text in [
+            "",
+            "*",
+            "*.",
+            "*.com",
+            "*.10.0.0.1",
+            "a.*.b",
+            "**.a.b",
+            "https://a.b",
+            "a.b/c",
+            "u@a.b",
+        ] {
+            assert_eq!(Reachable::parse(text), None, "{text}");
         }
     }
 }

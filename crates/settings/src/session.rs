@@ -68,6 +68,10 @@ pub struct ToolsConfig {
     pub max_bytes: u64,
     /// The largest file that Read and Edit take.
     pub max_file_bytes: u64,
+    /// The largest image that is shown to a model.
+    pub max_image_bytes: u64,
+    /// Pixels of the longer side of an image that is shown to a model.
+    pub max_image_side: u32,
     /// A command's time unless it asks for another.
     pub bash_timeout_ms: u64,
     /// The most it may ask for.
@@ -90,6 +94,8 @@ impl Default for ToolsConfig {
             max_lines: 2_000,
             max_bytes: 51_200,
             max_file_bytes: 1_000_000,
+            max_image_bytes: 3_000_000,
+            max_image_side: 8_000,
             bash_timeout_ms: 120_000,
             bash_timeout_max_ms: 600_000,
             bash_yield_ms: 0,

@@ -431,10 +431,6 @@ fn what_this_version_cannot_follow_stops_the_start_and_is_never_ignored() {
         ("[context]\nreserve_tokens = 1", "context.reserve_tokens"),
         ("[context]\nmax_messages = 30", "context.max_messages"),
         (
-            "[sandbox]\nnetwork = { hosts = [\"crates.io\"] }",
-            "sandbox.network",
-        ),
-        (
             "[providers.openai]\ncredentials = [{ name = \"a\", exec = [\"pass\"] }, { name = \"b\", env = \"B\" }]",
             "providers.openai.credentials",
         ),

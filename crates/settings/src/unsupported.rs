@@ -2,7 +2,6 @@
 
 use crate::error::Problem;
 use crate::load::Loaded;
-use crate::sandbox::Network;
 use crate::session::ContextConfig;
 use crate::settings::Settings;
 
@@ -10,7 +9,6 @@ use crate::settings::Settings;
 pub(crate) fn unsupported(loaded: &Loaded) -> Vec<Problem> {
     let settings = &loaded.settings;
     let mut asked = context(settings);
-    asked.extend(sandbox(settings));
     asked.extend(models(settings));
     let problem = |(key, fix): (String, String)| Problem {
         origin: loaded.origins.get(&key).cloned(),
@@ -50,16 +48,6 @@ fn context(settings: &Settings) -> Vec<Asked> {
             asked(format!("context.{key}"), fix)
         })
         .collect()
-}
-
-fn sandbox(settings: &Settings) -> Vec<Asked> {
-    if matches!(settings.sandbox.network, Network::Hosts(_)) {
-        return vec![asked(
-            "sandbox.network",
-            "leave it at \"none\": commands have no network",
-        )];
-    }
-    Vec::new()
 }
 
 fn models(settings: &Settings) -> Vec<Asked> {

@@ -61,7 +61,7 @@ pub enum OpenedPlace {
 }
 
 impl Opened {
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         let net = |net: IpNet, port| Self {
             what: OpenedPlace::Net(net),
             port,

@@ -4,7 +4,7 @@ use crate::conceal;
 use crate::permits::Permits;
 use crate::wardens::Wardens;
 use agentd_actor_kit::{CallDetail, Done, ToolMsg, ToolPermit};
-use agentd_sandbox::{Bounds, Environment, Sandboxing};
+use agentd_sandbox::{Bounds, Environment, Network, Sandboxing};
 use agentd_tools::{Beneath, Prepared, ToolLimits};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::path::PathBuf;
@@ -30,6 +30,8 @@ pub struct ExecutorArgs {
     pub sandboxing: Sandboxing,
     /// How much the commands of one session may use.
     pub bounds: Bounds,
+    /// The network that they see, if they see any.
+    pub network: Option<Network>,
     /// Where output that is too long for a result is put meanwhile.
     pub spill_dir: PathBuf,
     /// Limits, and how many calls run at the same time.
@@ -85,7 +87,12 @@ impl Actor for ToolExecutor {
         Ok(ExecutorState {
             permits: Permits::new(args.tools.max_running),
             environment: Arc::new(args.environment.clone()),
-            wardens: Wardens::new(args.exe, args.environment, args.sandboxing, args.bounds),
+            wardens: Wardens::new(
+                args.exe,
+                args.environment,
+                args.sandboxing,
+                (args.bounds, args.network),
+            ),
             limits: Arc::new(args.tools),
             spill_dir: args.spill_dir,
             details: Arc::new(Semaphore::new(DETAILS)),

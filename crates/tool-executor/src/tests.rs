@@ -165,6 +165,8 @@ impl World {
             exe: PathBuf::from("/nonexistent"),
             environment: Environment::default(),
             sandboxing: agentd_sandbox::Sandboxing::None,
+            bounds: agentd_sandbox::Bounds::default(),
+            network: None,
             spill_dir: dir.path().join("spill"),
             tools: ToolLimits {
                 max_running,

@@ -1,7 +1,7 @@
 //! Each session's place for its process warden.
 
 use agentd_protocol::SessionId;
-use agentd_sandbox::{Bounds, Environment, Sandboxing, WardenSlot, WardenSpec};
+use agentd_sandbox::{Bounds, Environment, Network, Sandboxing, WardenSlot, WardenSpec};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,6 +18,7 @@ pub(crate) struct Wardens {
     environment: Environment,
     sandboxing: Sandboxing,
     bounds: Bounds,
+    network: Option<Network>,
     places: BTreeMap<SessionId, Place>,
 }
 
@@ -30,17 +31,18 @@ struct Place {
 }
 
 impl Wardens {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         exe: PathBuf,
         environment: Environment,
         sandboxing: Sandboxing,
-        bounds: Bounds,
+        (bounds, network): (Bounds, Option<Network>),
     ) -> Self {
         Self {
             exe,
             environment,
             sandboxing,
             bounds,
+            network,
             places: BTreeMap::new(),
         }
     }
@@ -61,6 +63,7 @@ impl Wardens {
                 workdir: workdir.to_owned(),
                 environment,
                 bounds: self.bounds,
+                network: self.network.clone(),
             };
             Place {
                 slot: self.sandboxing.slot(spec, &session.to_string()),

@@ -147,6 +147,7 @@ mod cases {
             environment: Environment::allowed([], &[]),
             sandboxing: agentd_sandbox::Sandboxing::None,
             bounds: agentd_sandbox::Bounds::default(),
+            network: None,
             spill_dir: dir.path().join("spill"),
             tools: ToolLimits::default(),
         };

@@ -109,6 +109,12 @@ const METADATA6: [Range6; 2] = [
 /// All that is routed to somebody in IPv6.
 const GLOBAL6: Range6 = ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3, "");
 
+/// Why an address is not public, in words; nothing when it is.
+#[must_use]
+pub fn not_public(address: IpAddr) -> Option<&'static str> {
+    closed(address).map(Closed::why)
+}
+
 /// Why an address is not public; nothing when it is.
 pub(crate) fn closed(address: IpAddr) -> Option<Closed> {
     match address {

@@ -23,6 +23,7 @@ mod pins;
 mod resolver;
 mod target;
 
+pub use address::not_public;
 pub use error::WebError;
 pub use fetch::{Answer, Elsewhere, Fetcher, Page};
 pub use guard::Guard;

@@ -148,7 +148,7 @@ fn a_licence_that_is_not_listed_is_found() {
 #[test]
 fn a_row_of_the_red_team_list_needs_a_test_or_a_reason() {
     let named = |skip: u8| -> String {
-        let rows = ROWS.iter().filter(|(row, _)| *row != skip && *row != 36);
+        let rows = ROWS.iter().filter(|(row, _)| *row != skip);
         rows.map(|(row, _)| format!("fn redteam_{row:02}_x() {{}}\n"))
             .collect()
     };
@@ -169,16 +169,5 @@ fn a_row_of_the_red_team_list_needs_a_test_or_a_reason() {
         .map(|row| row.row)
         .collect();
     assert_eq!(proved, [21, 23]);
-    let stale = rows(&tree(&[(
-        "tests/a.rs",
-        &format!("{}fn redteam_36_x() {{}}", named(0)),
-    )]))
-    .unwrap();
-    assert!(
-        stale
-            .iter()
-            .any(|finding| finding.contains("not left out any more")),
-        "{stale:?}"
-    );
     assert!(ROWS.iter().map(|(row, _)| *row).eq(1..=54));
 }

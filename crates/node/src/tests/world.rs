@@ -4,8 +4,8 @@ use super::script::{MODEL, READ, models};
 use crate::children::{Child, ChildArgs, Handles};
 use crate::root::{Health, Tree};
 use agentd_actor_kit::{
-    CallError, Clock, Done, FeedFrame, FeedMsg, GateMsg, Handle, ModelMsg, Routed, Stages, SupervisorMsg, ToolMsg,
-    Viewer,
+    CallError, Clock, Done, FeedFrame, FeedMsg, GateMsg, Handle, ModelMsg, Routed, Stages, SupervisorMsg,
+    ToolMsg, Viewer,
 };
 use agentd_protocol::{
     Block, Budget, Delta, EffectClass, Event, EventBody, Fault, LoopLimits, PermissionMode, Principal,
@@ -67,7 +67,8 @@ impl World {
                 exe: "/proc/self/exe".into(),
                 environment: Environment::allowed(Vec::new(), &settings.sandbox.env),
                 sandboxing: agentd_sandbox::Sandboxing::None,
-            bounds: agentd_sandbox::Bounds::default(),
+                bounds: agentd_sandbox::Bounds::default(),
+                network: None,
                 spill_dir: dir.path().join("spill"),
                 tools: settings.tools.clone(),
             },

@@ -3,7 +3,7 @@
 use crate::verbs::doctor::Check;
 use agentd_protocol::SandboxLevel;
 use agentd_sandbox::{Finding, Findings, Refusal, Wanted, choose};
-use agentd_settings::{SandboxChoice, SandboxConfig};
+use agentd_settings::{Network, SandboxChoice, SandboxConfig};
 
 /// From this version on Landlock keeps signals and abstract sockets inside.
 const SCOPES: u32 = 6;
@@ -34,7 +34,7 @@ pub(super) fn checks(
             "set sandbox.level = \"auto\", unless this machine is itself the sandbox",
         )],
         Ok(level) => {
-            let mut checks = vec![used(level, found)];
+            let mut checks = vec![used(level, found, settings)];
             checks.extend(found.into_iter().flat_map(|found| limits(level, found)));
             checks
         }
@@ -52,10 +52,14 @@ fn would_use(settings: &SandboxConfig, found: Option<&Findings>) -> Option<Resul
     found.map(|found| choose(wanted, settings.require, found))
 }
 
-fn used(level: SandboxLevel, found: Option<&Findings>) -> Check {
+fn used(level: SandboxLevel, found: Option<&Findings>, settings: Option<&SandboxConfig>) -> Check {
     let abi = found.map_or(0, |found| found.landlock_abi);
     if level == SandboxLevel::Isolated {
-        let message = format!("commands run isolated: namespaces, Landlock {abi}, seccomp; no network");
+        let network = match settings.map(|settings| &settings.network) {
+            Some(Network::Hosts(hosts)) => format!("network through a proxy to {} listed hosts", hosts.len()),
+            Some(Network::None) | None => "no network".to_owned(),
+        };
+        let message = format!("commands run isolated: namespaces, Landlock {abi}, seccomp; {network}");
         return Check::ok("sandbox", message);
     }
     let message = format!(
@@ -93,7 +97,10 @@ fn limits(level: SandboxLevel, found: &Findings) -> Vec<Check> {
 fn bounds(found: &Findings) -> Vec<Check> {
     let fix = "run agentd where it may make cgroups: as a systemd service with Delegate=yes, or as root";
     let processes = match (found.kernel.processes, found.root) {
-        (true, _) => Check::ok("processes", "the kernel counts the processes of each session (cgroup pids)"),
+        (true, _) => Check::ok(
+            "processes",
+            "the kernel counts the processes of each session (cgroup pids)",
+        ),
         (false, true) => Check::warn(
             "processes",
             "agentd runs as root, and no cgroup counts processes here: agentd looks a few times a second and kills \
@@ -108,7 +115,10 @@ fn bounds(found: &Findings) -> Vec<Check> {
         ),
     };
     let memory = if found.kernel.memory {
-        Check::ok("memory", "the kernel limits the memory of each session (cgroup memory)")
+        Check::ok(
+            "memory",
+            "the kernel limits the memory of each session (cgroup memory)",
+        )
     } else {
         Check::warn(
             "memory",
@@ -158,6 +168,12 @@ mod tests {
         let used = "commands run isolated: namespaces, Landlock 7, seccomp; no network";
         assert_eq!(best[0], Check::ok("sandbox", used));
         assert!(best.iter().all(|check| check.fix.is_none()), "{best:?}");
+        let listed = SandboxConfig {
+            network: Network::Hosts(vec!["crates.io".to_owned()]),
+            ..SandboxConfig::default()
+        };
+        let told = checks(None, Some(&listed), Some(&found(true, true, false)));
+        assert!(told[0].message.ends_with("a proxy to 1 listed hosts"), "{told:?}");
         let lower = checks(None, Some(&settings), Some(&found(false, true, true)));
         assert!(
             lower[0]
@@ -166,8 +182,15 @@ mod tests {
             "{lower:?}"
         );
         assert_eq!(lower[0].fix.as_deref(), Some("install bubblewrap"));
-        let warned = |name: &str| lower.iter().any(|check| check.check == name && check.fix.is_some());
-        assert!(warned("processes") && warned("memory") && !warned("files"), "{lower:?}");
+        let warned = |name: &str| {
+            lower
+                .iter()
+                .any(|check| check.check == name && check.fix.is_some())
+        };
+        assert!(
+            warned("processes") && warned("memory") && !warned("files"),
+            "{lower:?}"
+        );
         assert_eq!(
             checks(None, Some(&settings), Some(&found(false, false, true))),
             [Check::fail(

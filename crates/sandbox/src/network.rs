@@ -1,0 +1,76 @@
+//! The one way from an isolated session to the network: a socket at which somebody outside judges what is asked for.
+
+use crate::error::SandboxError;
+use crate::forwarder::PORT;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio::net::UnixListener;
+
+/// Where the socket is inside.
+pub(crate) const INSIDE: &str = "/run/agentd/network";
+/// What the socket is called.
+pub(crate) const SOCKET: &str = "s";
+
+/// Answers at sessions' sockets. What it gives for one is dropped when the session's warden ends; no connection may
+/// outlive it.
+pub trait Gate: fmt::Debug + Send + Sync {
+    /// Begins to answer at a socket.
+    fn open(&self, socket: UnixListener) -> Box<dyn Send + Sync>;
+}
+
+/// The network of a session. Clones are the same gate.
+#[derive(Debug, Clone)]
+pub struct Network(Arc<dyn Gate>);
+
+impl Network {
+    /// Everything through this gate.
+    #[must_use]
+    pub fn through(gate: Arc<dyn Gate>) -> Self {
+        Self(gate)
+    }
+
+    /// Opens it for one warden, beside its temporary directory.
+    pub(crate) fn open(&self, temp: &Path) -> Result<Opened, SandboxError> {
+        let dir = temp.with_extension("net");
+        let failed = |source: io::Error| SandboxError::Io {
+            action: "open the network in",
+            path: dir.display().to_string(),
+            source,
+        };
+        // Of a warden before this one.
+        let _ = std::fs::remove_dir_all(&dir);
+        crate::keeper::make_private(&dir).map_err(failed)?;
+        let socket = UnixListener::bind(dir.join(SOCKET)).map_err(failed)?;
+        let gate = self.0.open(socket);
+        Ok(Opened { dir, _gate: gate })
+    }
+}
+
+/// A network that is open for one warden.
+pub(crate) struct Opened {
+    dir: PathBuf,
+    _gate: Box<dyn Send + Sync>,
+}
+
+impl Opened {
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+}
+
+impl Drop for Opened {
+    fn drop(&mut self) {
+        // What is left goes with the next start of the daemon.
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// What tells programs where the way out is.
+pub(crate) fn variables() -> impl Iterator<Item = (&'static str, String)> {
+    let names = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
+    names
+        .into_iter()
+        .map(|name| (name, format!("http://127.0.0.1:{PORT}")))
+}
