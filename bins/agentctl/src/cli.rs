@@ -7,7 +7,7 @@ mod security;
 mod talk;
 
 pub(crate) use act::{
-    AnswerArgs, ApprovalsArgs, CancelArgs, DecideArgs, LifecycleArgs, RmArgs, TargetArgs, WaitArgs, WaitFor,
+    AnswerArgs, ApprovalsArgs, CancelArgs, CancelTurnArgs, DecideArgs, LifecycleArgs, RmArgs, TargetArgs, WaitArgs, WaitFor,
 };
 pub(crate) use look::{EventsArgs, ExportArgs, ImportArgs, LogsArgs, PsArgs, ShowArgs, Sort, UsageArgs};
 pub(crate) use operate::{
@@ -121,8 +121,8 @@ pub(crate) enum Verb {
     /// Answer a question or choose
     Answer(AnswerArgs),
     /// End the running turn; the session goes on
-    Cancel(CancelArgs),
-    /// End the running turn and kill its commands at once
+    Cancel(CancelTurnArgs),
+    /// End the running turn and kill its commands at once, background jobs, too
     Kill(CancelArgs),
     /// Start no new model call until resumed
     Pause(LifecycleArgs),

@@ -3,6 +3,7 @@
 mod amount;
 mod approval;
 mod live;
+mod live_output;
 mod node_rows;
 mod paint;
 mod rows;
@@ -14,12 +15,13 @@ pub(crate) use agentd_text::{for_terminal as clean, json_for_terminal, one_line}
 pub(crate) use amount::{age, count, dollars, span, tokens, word};
 pub(crate) use approval::{approval_lines, choices_line};
 pub(crate) use live::{Early, LiveText, Rest};
+pub(crate) use live_output::LiveOutput;
 pub(crate) use node_rows::{ModelRow, ServerListRow, ToolListRow, UsageListRow};
 pub(crate) use paint::Paint;
 pub(crate) use rows::{ApprovalRow, SessionDetail, SessionRow};
 pub(crate) use summary::summary;
 pub(crate) use table::table;
-pub(crate) use transcript::{Line, Tag, Transcript, decided_by};
+pub(crate) use transcript::{Line, Tag, Transcript, below, decided_by};
 
 #[cfg(test)]
 mod tests;

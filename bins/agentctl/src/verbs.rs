@@ -39,7 +39,10 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Approve(args) => approvals::decide(ctx, &args, Decision::Allow).await,
         Verb::Deny(args) => approvals::decide(ctx, &args, Decision::Deny).await,
         Verb::Answer(args) => approvals::answer(ctx, &args).await,
-        Verb::Cancel(args) => lifecycle::each(ctx, &args.targets, &Order::cancel(args.reason, false)).await,
+        Verb::Cancel(args) => {
+            let order = Order::cancel(args.cancel.reason, args.kill);
+            lifecycle::each(ctx, &args.cancel.targets, &order).await
+        }
         Verb::Kill(args) => lifecycle::each(ctx, &args.targets, &Order::cancel(args.reason, true)).await,
         Verb::Pause(args) => lifecycle::each(ctx, &args.targets, &Order::Pause(args.reason)).await,
         Verb::Resume(args) => lifecycle::each(ctx, &args.targets, &Order::Resume(args.reason)).await,

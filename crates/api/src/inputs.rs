@@ -61,6 +61,7 @@ impl Api {
         let command = Command::CancelTurn {
             expect: params.expect_turn,
             reason: params.reason,
+            jobs: params.kill,
         };
         let done = self.route(who, session, command, None).await?.done();
         if params.kill {

@@ -135,7 +135,7 @@ params! {
         expect_turn: Option<TurnId>,
         /// Why.
         reason: Option<String>,
-        /// Do not let commands end by themselves: KILL at once.
+        /// Do not let commands end by themselves: KILL at once, background jobs, too.
         kill: bool,
     }
     /// `approval.list`.

@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::effect::Reply;
 use crate::input::{Command, NewInput};
-use crate::{approvals, ending, inbox};
+use crate::{approvals, ending, inbox, jobs, words};
 use agentd_protocol::{
     Delivery, Fault, Principal, SessionCreated, SessionPaused, SessionResumed, SessionUpdated, TurnId,
 };
@@ -49,7 +49,11 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
         Command::Create { created, first } => create(draft, *created, first),
         Command::Send(new) => inbox::send(draft, new),
         Command::CancelInput(input) => inbox::cancel(draft, input),
-        Command::CancelTurn { expect, reason } => cancel_turn(draft, expect, reason),
+        Command::CancelTurn {
+            expect,
+            reason,
+            jobs,
+        } => cancel_turn(draft, expect, reason, jobs),
         Command::Decide {
             approval,
             decision,
@@ -115,15 +119,25 @@ fn cancel_turn(
     draft: &mut Draft<'_, '_>,
     expect: Option<TurnId>,
     reason: Option<String>,
+    jobs: bool,
 ) -> Result<Reply, Fault> {
-    let Some(running) = draft.turn().map(|turn| turn.id) else {
-        return Err(Fault::conflict("no_turn", "no turn runs in this session"));
-    };
-    if expect.is_some_and(|expected| expected != running) {
-        let message = format!("another turn runs by now: {}", running.short());
-        return Err(Fault::conflict("other_turn", message));
+    let background = !draft.durable().jobs.is_empty();
+    match (draft.turn().map(|turn| turn.id), expect) {
+        (Some(running), Some(expected)) if expected != running => {
+            let message = format!("another turn runs by now: {}", running.short());
+            return Err(Fault::conflict("other_turn", message));
+        }
+        (Some(_), _) => ending::cancel(draft, reason.clone()),
+        (None, None) if jobs && background => {}
+        (None, _) => {
+            let fault = Fault::conflict("no_turn", "no turn runs in this session");
+            let hint = "background jobs run; `agentctl kill` ends them";
+            return Err(if background { fault.hint(hint) } else { fault });
+        }
     }
-    ending::cancel(draft, reason);
+    if jobs {
+        jobs::stop_all(draft, reason.as_deref().unwrap_or(words::JOBS_KILLED));
+    }
     Ok(DONE)
 }
 

@@ -172,6 +172,8 @@ pub enum Command {
         expect: Option<TurnId>,
         /// Why.
         reason: Option<String>,
+        /// End the background jobs, too; then no turn needs to run.
+        jobs: bool,
     },
     /// Answer an approval.
     Decide {

@@ -243,7 +243,14 @@ fn idle(durable: &Durable) -> Status {
             reason: EndReason::Cancelled,
             ..
         }) => status(RunState::Idle, "the last turn was cancelled", *at),
-        Some(LastTurn { at, .. }) => status(RunState::Idle, "waits for input", *at),
+        Some(LastTurn { at, .. }) => {
+            let reason = match durable.jobs.len() {
+                0 => "waits for input".to_owned(),
+                1 => "waits for input; 1 background job runs".to_owned(),
+                several => format!("waits for input; {several} background jobs run"),
+            };
+            status(RunState::Idle, &reason, *at)
+        }
         None => status(RunState::Idle, "waits for its first input", durable.created_at),
     }
 }

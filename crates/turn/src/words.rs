@@ -57,6 +57,7 @@ pub(crate) const STOPPED_BY_DENIAL: &str =
 /// Why an open call was closed.
 pub(crate) const CANCELLED: &str = "Not finished: the turn was cancelled.";
 /// Why a background job is lost.
+pub(crate) const JOBS_KILLED: &str = "a person killed it";
 pub(crate) const JOB_LOST: &str = "agentd went down or the session was stopped while it ran";
 /// What is added when the call had been running.
 pub(crate) const WAS_RUNNING: &str = "It was running; what it had done until then may remain.";

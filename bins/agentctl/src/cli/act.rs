@@ -117,6 +117,16 @@ pub(crate) struct CancelArgs {
     pub(crate) reason: Option<String>,
 }
 
+/// `cancel`.
+#[derive(Debug, Args)]
+pub(crate) struct CancelTurnArgs {
+    #[command(flatten)]
+    pub(crate) cancel: CancelArgs,
+    /// As `kill` does: commands end at once, background jobs, too
+    #[arg(short, long)]
+    pub(crate) kill: bool,
+}
+
 /// `pause`, `resume`, `close`.
 #[derive(Debug, Args)]
 pub(crate) struct LifecycleArgs {

@@ -26,6 +26,8 @@ pub(crate) struct SessionRow {
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
     pub(crate) parent: Option<SessionId>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) jobs: Vec<RunningJob>,
 }
 
 impl From<Summary> for SessionRow {
@@ -46,6 +48,7 @@ impl From<Summary> for SessionRow {
             created_at: row.created_at,
             updated_at: row.updated_at,
             parent: row.parent,
+            jobs: row.jobs,
         }
     }
 }
@@ -107,8 +110,6 @@ pub(crate) struct SessionDetail {
     pub(crate) queue: Vec<QueuedInput>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) todo: Vec<TodoItem>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) jobs: Vec<RunningJob>,
     pub(crate) budget: Budget,
     pub(crate) last_error: Option<TurnError>,
 }
@@ -121,7 +122,6 @@ impl From<Summary> for SessionDetail {
             open_approvals: open.into_iter().map(ApprovalRow::from).collect(),
             queue: std::mem::take(&mut row.queue),
             todo: std::mem::take(&mut row.todo),
-            jobs: std::mem::take(&mut row.jobs),
             budget: row.budget,
             last_error: row.last_error.take(),
             row: row.into(),
@@ -178,7 +178,7 @@ impl SessionDetail {
         for item in &self.todo {
             put("to do", &todo_line(item));
         }
-        for job in &self.jobs {
+        for job in &row.jobs {
             put("job", &job_line(job, now));
         }
         for approval in &self.open_approvals {

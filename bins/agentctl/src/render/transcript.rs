@@ -71,11 +71,7 @@ impl Line {
             }
         };
         for line in &self.below {
-            let indent = " ".repeat(WORD_WIDTH);
-            printed.push_str(&format!(
-                "{indent} {}\n",
-                paint.dim(&format!("| {}", one_line(line, 300)))
-            ));
+            printed.push_str(&below(paint, line));
         }
         printed
     }
@@ -89,6 +85,12 @@ impl Line {
             Tag::Note | Tag::User | Tag::Model => paint.dim(word),
         }
     }
+}
+
+/// A line of a tool's output, with a line break.
+pub(crate) fn below(paint: Paint, line: &str) -> String {
+    let indent = " ".repeat(WORD_WIDTH);
+    format!("{indent} {}\n", paint.dim(&format!("| {}", one_line(line, 300))))
 }
 
 /// Turns events into lines; remembers the titles of running calls.

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::follow::News;
 use crate::output::Output;
-use crate::render::{Early, Line, LiveText, Rest, Tag, Transcript, clean};
+use crate::render::{Early, Line, LiveOutput, LiveText, Rest, Tag, Transcript, below, clean};
 use agentd_protocol::{Delta, Event, EventBody, RunState, Status, ToolCallId};
 
 /// What goes where.
@@ -24,6 +24,7 @@ pub(crate) struct Screen {
     transcript: Transcript,
     live: LiveText,
     early: Early,
+    running: LiveOutput,
     /// The cursor stands behind text without a line break.
     midline: bool,
     /// Inputs are shown, too.
@@ -40,6 +41,7 @@ impl Screen {
             transcript: Transcript::new(output_lines),
             live: LiveText::default(),
             early: Early::default(),
+            running: LiveOutput::default(),
             midline: false,
             inputs,
             prompts: false,
@@ -64,9 +66,15 @@ impl Screen {
                 self.text(out, &text)
             }
             News::Delta(Delta::Status(status)) => self.status(out, status),
-            News::Delta(
-                Delta::Thinking(_) | Delta::ToolInput(_) | Delta::ToolOutput { .. } | Delta::Unknown,
-            ) => Ok(()),
+            News::Delta(Delta::ToolOutput {
+                tool_call,
+                offset,
+                text,
+            }) => {
+                let lines = self.running.piece(*tool_call, *offset, text);
+                lines.iter().try_for_each(|line| self.output(out, line))
+            }
+            News::Delta(Delta::Thinking(_) | Delta::ToolInput(_) | Delta::Unknown) => Ok(()),
             News::Synced(synced) => {
                 let text = synced
                     .partial
@@ -77,10 +85,12 @@ impl Screen {
                 self.status(out, &synced.status)
             }
             News::Lagged => {
+                self.running.lagged();
                 self.live.lagged();
                 Ok(())
             }
             News::Retrying => {
+                self.running.lagged();
                 self.live.lagged();
                 self.say(out, "the daemon went away; trying to come back")
             }
@@ -153,7 +163,12 @@ impl Screen {
         );
         let prompted = matches!(event.body, EventBody::ApprovalAsked(_)) && self.prompts;
         let skip = prompted || (own && !self.inputs);
-        let lines = self.transcript.lines(event);
+        let mut lines = self.transcript.lines(event);
+        if let EventBody::ToolFinished(call) = &event.body {
+            for line in &mut lines {
+                self.running.end(call.tool_call, &mut line.below);
+            }
+        }
         if skip {
             Ok(())
         } else {
@@ -178,6 +193,22 @@ impl Screen {
             return self.say(out, &format!("{}: {}", status.state, status.reason));
         }
         Ok(())
+    }
+
+    /// A line that a running tool has written.
+    fn output(&mut self, out: &mut Output, line: &str) -> Result<(), Failure> {
+        self.break_line(out)?;
+        match self.place {
+            Place::Together => {
+                let text = below(out.paint(), line);
+                out.raw(text.as_bytes())
+            }
+            Place::Split | Place::TalkOnly => {
+                let text = below(out.paint_talk(), line);
+                out.talk(text.trim_end());
+                Ok(())
+            }
+        }
     }
 
     fn line(&mut self, out: &mut Output, line: &Line) -> Result<(), Failure> {

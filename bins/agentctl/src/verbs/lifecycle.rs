@@ -169,10 +169,12 @@ async fn chosen(
         ..ListParams::default()
     };
     let rows = client.list(&params).await?;
-    // A turn can be cancelled only where one runs.
-    let rows = rows
-        .iter()
-        .filter(|row| !matches!(order, Order::Cancel(..)) || row.turn.is_some());
+    // A turn can be cancelled only where one runs, and jobs only killed.
+    let rows = rows.iter().filter(|row| match order {
+        Order::Cancel(_, Kill::Gently) => row.turn.is_some(),
+        Order::Cancel(_, Kill::AtOnce) => row.turn.is_some() || !row.jobs.is_empty(),
+        Order::Pause(_) | Order::Resume(_) | Order::Close(..) | Order::Remove(_) => true,
+    });
     let ids: Vec<String> = rows.map(|row| row.session.to_string()).collect();
     if ids.is_empty() {
         ctx.out.talk("no session matches");

@@ -381,6 +381,7 @@ pub(super) fn rename(title: &str) -> Command {
 pub(super) const CANCEL: Command = Command::CancelTurn {
     expect: None,
     reason: None,
+    jobs: false,
 };
 
 /// I3: every call that the model asked for in a finished turn has exactly one result.

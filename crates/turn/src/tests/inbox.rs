@@ -173,6 +173,7 @@ fn cancelling_another_turn_than_the_running_one_is_a_conflict() {
     let command = Command::CancelTurn {
         expect: Some(TurnId::NIL),
         reason: None,
+        jobs: false,
     };
     assert_eq!(world.command(command).unwrap_err().code, "other_turn");
     let expect = world.summary().turn;
@@ -180,6 +181,7 @@ fn cancelling_another_turn_than_the_running_one_is_a_conflict() {
         .command(Command::CancelTurn {
             expect,
             reason: Some("enough".into()),
+            jobs: false,
         })
         .unwrap();
     assert_eq!(world.step.events.last().unwrap().by, ana());

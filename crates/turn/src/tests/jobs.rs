@@ -55,6 +55,10 @@ fn a_session_with_a_running_job_is_not_at_rest_and_lists_it() {
         started_at: jobs.first().map_or(Timestamp::default(), |job| job.started_at),
     };
     assert_eq!(jobs, [expected]);
+    assert_eq!(
+        world.summary().status.reason,
+        "waits for input; 1 background job runs"
+    );
     world.input(Input::JobEnded {
         job: 1,
         end: exited(0),
@@ -133,6 +137,34 @@ fn i5_closing_a_session_kills_its_jobs() {
         Some("session.closed")
     );
     assert_eq!(world.jobs_killed, 2);
+}
+
+#[test]
+fn i5_a_kill_ends_jobs_with_the_turn_and_without_one() {
+    let mut world = World::running(LoopLimits::default());
+    start(&mut world, 1);
+    let kill = |expect| Command::CancelTurn {
+        expect,
+        reason: None,
+        jobs: true,
+    };
+    world.command(kill(None)).unwrap();
+    start(&mut world, 2);
+    // It says which turn it means, and that one is over.
+    let late = world.command(kill(Some(agentd_protocol::TurnId::NIL))).unwrap_err();
+    assert_eq!((late.code.as_str(), finished(&world).len()), ("no_turn", 1));
+    let gentle = world.cancel().unwrap_err();
+    assert_eq!(gentle.code, "no_turn");
+    assert!(gentle.hint.unwrap().contains("agentctl kill"));
+    world.command(kill(None)).unwrap();
+    let ends: Vec<_> = finished(&world)
+        .into_iter()
+        .map(|end| (end.job, end.stopped))
+        .collect();
+    let why = || Some(crate::words::JOBS_KILLED.to_owned());
+    assert_eq!((ends, world.jobs_killed), (vec![(1, why()), (2, why())], 2));
+    assert_eq!(world.command(kill(None)).unwrap_err().code, "no_turn");
+    world.check_log();
 }
 
 #[test]

@@ -324,6 +324,7 @@ impl World {
         self.command(Command::CancelTurn {
             expect: None,
             reason: None,
+            jobs: false,
         })
     }
 
