@@ -1,13 +1,15 @@
-//! Hooks of a call: asked in a kid before its verdict counts and after its result is there.
+//! Hooks of a call that are asked, in a kid, before its verdict counts.
 
 use crate::error::LoopError;
 use crate::shell::Shell;
-use crate::work::{Planned, Task};
-use agentd_actor_kit::{SessionMsg, Work, spawn_kid};
+use crate::stages::of_verdict;
+use crate::work::Planned;
+use agentd_actor_kit::{CallStage, SessionMsg, Work, spawn_kid};
 use agentd_hooks::{HookCall, Hooks, Narrowing, Ran};
 use agentd_policy::Judgement;
-use agentd_protocol::{HookEvent, Scope, ToolCallId, ToolOutcome, ToolStatus, Verdict, VerdictKind};
-use agentd_store::Blob;
+use agentd_protocol::{
+    HookEvent, HookFinished, Scope, ToolCallId, Verdict, VerdictKind,
+};
 use agentd_turn::{Input, Judged};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -26,12 +28,8 @@ impl Shell {
         if asked {
             return false;
         }
-        planned.judgement = Some(judgement.clone());
         let (tool, input) = (tool.to_owned(), planned.input.clone());
-        let attempt = self.next_run();
-        if let Some(planned) = self.planned.get_mut(&tool_call) {
-            planned.hooking = Some(attempt);
-        }
+        let attempt = self.hooks_begin(tool_call, HookEvent::PreToolUse, judgement);
         let call = self.hook_call(tool_call, tool, input);
         let places = Arc::clone(&self.places);
         let ask = move |hooks: Hooks| async move { hooks.before(call, &places).await };
@@ -39,40 +37,43 @@ impl Shell {
         true
     }
 
-    /// Tells the hooks of a result. What is handed back is for nobody to be told of.
-    pub(crate) async fn tell_hooks(
+    /// Asks the hooks about a question before a person is asked, once. A person's answer is not asked about again.
+    pub(crate) async fn ask_instead(
         &mut self,
         tool_call: ToolCallId,
-        outcome: Box<ToolOutcome>,
-        blobs: Vec<Blob>,
-    ) -> Option<(Box<ToolOutcome>, Vec<Blob>)> {
-        let named = self.agent.durable().call_input(tool_call);
-        let Some((name, input)) = named.map(|(name, input)| (name.to_owned(), input.clone())) else {
-            return Some((outcome, blobs));
+        judgement: &Judgement,
+        decided: &Judgement,
+    ) -> bool {
+        let Some(planned) = self.planned.get(&tool_call) else {
+            return false;
         };
-        let tool = self
-            .kit
-            .registry()
-            .get(&name)
-            .map_or(name, |spec| spec.name.clone().into_owned());
-        if !self.services.hooks.hears(Hooks::event_of(&outcome), &tool) {
-            return Some((outcome, blobs));
+        let tool = planned.prepared.name.to_string();
+        let asked = planned.questioned
+            || self.agent.durable().is_allowed(tool_call)
+            || !self.services.hooks.hears(HookEvent::PermissionRequest, &tool);
+        if asked {
+            return false;
         }
-        // A new number: the end of the kid that made the result is no news any more.
-        let attempt = self.next_run();
-        let Some(run) = self.tools.get_mut(&tool_call) else {
-            return Some((outcome, blobs));
-        };
-        run.attempt = attempt;
+        let input = planned.input.clone();
+        let attempt = self.hooks_begin(tool_call, HookEvent::PermissionRequest, judgement);
         let call = self.hook_call(tool_call, tool, input);
-        let (places, told) = (Arc::clone(&self.places), (*outcome).clone());
-        self.told.insert(tool_call, (outcome, blobs));
-        let tell = move |hooks: Hooks| async move { hooks.after(call, told, places).await };
-        self.spawn_hooks(tool_call, attempt, tell).await;
-        None
+        let why = (decided.verdict.rule.clone(), decided.verdict.reason.clone());
+        let places = Arc::clone(&self.places);
+        let ask = move |hooks: Hooks| async move { hooks.instead(call, why, &places).await };
+        self.spawn_hooks(tool_call, attempt, ask).await;
+        true
     }
 
-    fn hook_call(&self, tool_call: ToolCallId, tool: String, input: Value) -> HookCall {
+    fn hooks_begin(&mut self, tool_call: ToolCallId, event: HookEvent, judgement: &Judgement) -> u32 {
+        let attempt = self.next_run();
+        if let Some(planned) = self.planned.get_mut(&tool_call) {
+            planned.judgement = Some(judgement.clone());
+            planned.hooking = Some((attempt, event));
+        }
+        attempt
+    }
+
+    pub(crate) fn hook_call(&self, tool_call: ToolCallId, tool: String, input: Value) -> HookCall {
         HookCall {
             session: self.session,
             tool_call,
@@ -82,12 +83,12 @@ impl Shell {
         }
     }
 
-    const fn next_run(&mut self) -> u32 {
+    pub(crate) const fn next_run(&mut self) -> u32 {
         self.runs = self.runs.saturating_add(1);
         self.runs
     }
 
-    async fn spawn_hooks<F>(&mut self, tool_call: ToolCallId, attempt: u32, ask: impl FnOnce(Hooks) -> F)
+    pub(crate) async fn spawn_hooks<F>(&mut self, tool_call: ToolCallId, attempt: u32, ask: impl FnOnce(Hooks) -> F)
     where
         F: Future<Output = Ran> + Send + 'static,
     {
@@ -127,22 +128,45 @@ impl Shell {
         {
             return self.told(tool_call, ran).await;
         }
-        let current = self
-            .planned
-            .get_mut(&tool_call)
-            .filter(|planned| planned.hooking == Some(attempt));
-        let Some(planned) = current else {
+        let current = self.planned.get_mut(&tool_call);
+        let Some((planned, event)) = current.and_then(|planned| {
+            let (number, event) = planned.hooking?;
+            (number == attempt).then_some((planned, event))
+        }) else {
             return Ok(());
         };
         planned.hooking = None;
-        let judgement = planned.judgement.take();
+        let judgement = planned
+            .judgement
+            .take()
+            .unwrap_or_else(|| Judgement::denied("hook:error", "what the rules decided was lost"));
+        if event == HookEvent::PermissionRequest {
+            return self.answered(tool_call, judgement, ran).await;
+        }
+        self.heard_before(tool_call, judgement, ran).await
+    }
+
+    /// The hooks before a call ended.
+    async fn heard_before(
+        &mut self,
+        tool_call: ToolCallId,
+        judgement: Judgement,
+        ran: Ran,
+    ) -> Result<(), LoopError> {
+        let Some(planned) = self.planned.get_mut(&tool_call) else {
+            return Ok(());
+        };
         let changed = ran.input.filter(|input| *input != planned.input);
-        let denied = ran
-            .narrowing
-            .as_ref()
-            .is_some_and(|narrowing| narrowing.kind == VerdictKind::Deny);
+        let kind = ran.narrowing.as_ref().map(|narrowing| narrowing.kind);
+        let denied = kind == Some(VerdictKind::Deny);
         planned.hooked = true;
         planned.narrowing = ran.narrowing;
+        let outcome = match kind {
+            Some(kind) if kind > VerdictKind::Allow => of_verdict(kind),
+            _ if changed.is_some() => "changed",
+            _ => "ok",
+        };
+        self.leaves(tool_call, CallStage::PreHook, outcome);
         let records = ran.records;
         // A call that is in the log already was decided about before a restart: with this input and no other.
         let decided = self.agent.durable().call_input(tool_call).is_some();
@@ -150,11 +174,66 @@ impl Shell {
         match changed {
             Some(_) if decided && !denied => {
                 let why = "after the restart a hook wants another input than the one that was decided about";
-                self.judged(tool_call, Some(Judgement::denied("hook:changed", why)))
+                self.judged(tool_call, Judgement::denied("hook:changed", why))
                     .await
             }
             Some(input) if !denied => self.judge_again(tool_call, input).await,
             _ => self.judged(tool_call, judgement).await,
+        }
+    }
+
+    /// The hooks that were asked instead of a person ended. Who wants the person, or says nothing, leaves the question.
+    async fn answered(
+        &mut self,
+        tool_call: ToolCallId,
+        judgement: Judgement,
+        ran: Ran,
+    ) -> Result<(), LoopError> {
+        let Some(planned) = self.planned.get_mut(&tool_call) else {
+            return Ok(());
+        };
+        planned.questioned = true;
+        let wanted = |narrowing: &Option<Narrowing>| narrowing.as_ref().map(|narrowing| narrowing.kind);
+        if wanted(&ran.narrowing) > wanted(&planned.narrowing) {
+            planned.narrowing = ran.narrowing;
+        }
+        planned.permit = ran.permit;
+        let records = ran.records;
+        self.advance(Input::Hooked { tool_call, records }).await?;
+        self.judged(tool_call, judgement).await
+    }
+
+    /// What stands for hooks whose kid is gone: the call is denied, but a question stays with the person.
+    pub(crate) fn lost(&self, tool_call: ToolCallId, why: &str) -> Ran {
+        let hooking = self.planned.get(&tool_call).and_then(|planned| planned.hooking);
+        match hooking {
+            Some((_, event @ HookEvent::PermissionRequest)) => Ran {
+                records: vec![HookFinished {
+                    tool_call: Some(tool_call),
+                    ..Hooks::lost(event, why)
+                }],
+                ..Ran::default()
+            },
+            _ => Ran::lost(why),
+        }
+    }
+
+    /// What the trace is told of the stages that judging has passed.
+    pub(crate) fn leave_judging(&mut self, tool_call: ToolCallId, kind: VerdictKind) {
+        let Some(planned) = self.planned.get(&tool_call) else {
+            return;
+        };
+        let (hooked, questioned, permitted) = (planned.hooked, planned.questioned, planned.permit.is_some());
+        if !hooked && kind != VerdictKind::Deny {
+            self.leaves(tool_call, CallStage::PreHook, "skipped");
+        }
+        match kind {
+            VerdictKind::Allow if permitted => {
+                self.leaves(tool_call, CallStage::Confirmation, "hook_allowed")
+            }
+            VerdictKind::Allow => self.leaves(tool_call, CallStage::Confirmation, "skipped"),
+            VerdictKind::Deny if questioned => self.leaves(tool_call, CallStage::Confirmation, "hook_denied"),
+            VerdictKind::Ask | VerdictKind::Deny => {}
         }
     }
 
@@ -181,31 +260,13 @@ impl Shell {
         }
     }
 
-    /// The hooks after a call ended: its result is complete.
-    async fn told(&mut self, tool_call: ToolCallId, ran: Ran) -> Result<(), LoopError> {
-        self.tools.remove(&tool_call);
-        let (outcome, blobs) = self.told.remove(&tool_call).unwrap_or_else(|| {
-            let text = "the result of the tool was lost";
-            (Box::new(ToolOutcome::text(ToolStatus::Error, text)), Vec::new())
-        });
-        let mut outcome = *outcome;
-        if let Some(context) = ran.context {
-            outcome.display.get_or_insert_with(|| outcome.llm_text.clone());
-            outcome.llm_text.push_str("\n\n");
-            outcome.llm_text.push_str(&context);
-        }
-        let records = ran.records;
-        self.advance(Input::Hooked { tool_call, records }).await?;
-        self.run(Task::with_blobs(Input::ToolEnded { tool_call, outcome }, blobs))
-            .await
-    }
-
     /// Nobody waits for the hooks of this call any more.
     pub(crate) fn forget_plan(&mut self, tool_call: ToolCallId) {
         if let Some(attempt) = self
             .planned
             .remove(&tool_call)
             .and_then(|planned| planned.hooking)
+            .map(|(attempt, _)| attempt)
         {
             self.kids.kill(&Work::Hooks { tool_call, attempt });
         }
@@ -220,15 +281,26 @@ impl Shell {
     }
 }
 
-/// What rules decided, narrowed by hooks. An allow of a hook changes nothing.
-pub(crate) fn narrowed(mut judgement: Judgement, narrowing: Option<&Narrowing>) -> Judgement {
-    let Some(narrowing) = narrowing.filter(|narrowing| narrowing.kind > judgement.verdict.kind) else {
+/// What rules decided, narrowed by hooks. An allow of a hook changes nothing, unless the operator lets it answer the
+/// question of the rules; another hook's question it never answers.
+pub(crate) fn narrowed(
+    mut judgement: Judgement,
+    narrowing: Option<&Narrowing>,
+    permit: Option<&Narrowing>,
+) -> Judgement {
+    let asks = |narrowing: &&Narrowing| narrowing.kind > VerdictKind::Allow;
+    let wanted = match (narrowing.filter(asks), permit) {
+        (Some(narrowing), _) => Some(narrowing).filter(|narrowing| narrowing.kind > judgement.verdict.kind),
+        (None, Some(permit)) if judgement.verdict.kind == VerdictKind::Ask => Some(permit),
+        (None, _) => None,
+    };
+    let Some(wanted) = wanted else {
         return judgement;
     };
     judgement.verdict = Verdict {
-        kind: narrowing.kind,
-        rule: narrowing.rule.clone(),
-        reason: narrowing.reason.clone(),
+        kind: wanted.kind,
+        rule: wanted.rule.clone(),
+        reason: wanted.reason.clone(),
     };
     // A rule that a person adds does not answer a hook: the next call is asked about again.
     judgement.scopes = vec![Scope::Once];
