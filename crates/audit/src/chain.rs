@@ -18,6 +18,11 @@ pub enum Broken {
     /// It names another line before it.
     #[error("it does not follow the line before it: a line was removed, added or moved")]
     Moved,
+    /// It is the first with hashes and does not begin the chain.
+    #[error(
+        "it follows a line that is not there, and the lines before it are not sealed: their seals were taken away"
+    )]
+    Stripped,
     /// The file ends in its middle.
     #[error("it is cut off")]
     Cut,
@@ -40,6 +45,7 @@ pub struct Chain {
     start: Option<Link>,
     head: Option<Link>,
     lines: u64,
+    unsealed: u64,
     wanted: Option<Link>,
     found: bool,
 }
@@ -78,9 +84,19 @@ impl Chain {
 
     /// Takes the next line, without its end.
     fn follow(&mut self, line: &str) -> Result<(), Broken> {
-        let (prev, own, right) = links_of(line).ok_or(Broken::Unsealed)?;
+        let Some((prev, own, right)) = links_of(line) else {
+            // Files from before there was a chain begin so; within it every line is sealed.
+            if self.head.is_some() {
+                return Err(Broken::Unsealed);
+            }
+            self.unsealed += 1;
+            return Ok(());
+        };
         if !right {
             return Err(Broken::Changed);
+        }
+        if self.head.is_none() && self.unsealed > 0 && prev != Link::START {
+            return Err(Broken::Stripped);
         }
         if self.head.is_some_and(|head| head != prev) {
             return Err(Broken::Moved);
@@ -92,7 +108,13 @@ impl Chain {
         Ok(())
     }
 
-    /// How many lines were read.
+    /// How many lines there are before the chain: they were written by an older version, and prove nothing.
+    #[must_use]
+    pub const fn unsealed(&self) -> u64 {
+        self.unsealed
+    }
+
+    /// How many lines of the chain were read.
     #[must_use]
     pub const fn lines(&self) -> u64 {
         self.lines

@@ -139,3 +139,19 @@ fn a_chain_goes_on_over_files_and_may_have_lost_its_oldest() {
     let gap = read.read(text(&lines[4..]).as_bytes());
     assert!(matches!(gap, Err(Stop::Broken(1, Broken::Moved))), "{gap:?}");
 }
+
+#[test]
+fn lines_from_before_the_chain_are_counted_and_not_taken_for_its_own() {
+    let before = ["{\"old\":1}".to_owned(), "{\"old\":2}".to_owned()];
+    let sealed = chain(3);
+    let mut read = Chain::default();
+    read.read(text(&[&before[..], &sealed[..]].concat()).as_bytes())
+        .unwrap();
+    assert_eq!((read.unsealed(), read.lines(), read.is_whole()), (2, 3, true));
+    // Behind them only the beginning of a chain may come: else the seals of its first lines were taken away.
+    let stripped = [&before[..], &sealed[1..]].concat();
+    assert_eq!(verdict(&text(&stripped)), Err((3, Broken::Stripped)));
+    let mut read = Chain::default();
+    read.read(text(&before).as_bytes()).unwrap();
+    assert_eq!((read.unsealed(), read.head()), (2, None));
+}

@@ -334,3 +334,24 @@ fn i7_a_configured_rule_that_contradicts_its_example_is_found() {
         "allow Bash(cargo test): the rule does not match its example \"cargo test -p x\""
     );
 }
+
+#[test]
+fn i7_each_rule_that_comes_with_agentd_does_what_its_examples_say() {
+    let config = PermissionConfig::default();
+    for home in [Some("/home/ana"), None] {
+        assert_eq!(check_rules(&config, home), []);
+    }
+    for rule in &config.builtin {
+        let examples = &rule.examples;
+        assert!(
+            !examples.matches.is_empty() && !examples.no_match.is_empty(),
+            "{} shows what it means",
+            rule.rule
+        );
+    }
+    // One that does not is found.
+    let mut wrong = config;
+    let rule = wrong.builtin.first_mut().unwrap();
+    rule.examples.no_match.push("rm -rf /".to_owned());
+    assert_eq!(check_rules(&wrong, None).len(), 1);
+}

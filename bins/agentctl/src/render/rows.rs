@@ -244,7 +244,7 @@ fn budget_line(budget: &Budget) -> String {
 pub(crate) struct ApprovalRow {
     pub(crate) approval: ApprovalId,
     kind: ApprovalKind,
-    session: SessionId,
+    pub(crate) session: SessionId,
     tool: Option<String>,
     title: String,
     detail: String,
@@ -252,6 +252,9 @@ pub(crate) struct ApprovalRow {
     asked_at: Timestamp,
     expires_at: Option<Timestamp>,
     scopes: Vec<Scope>,
+    /// Questions about the same call have the same.
+    #[serde(skip)]
+    pub(crate) input: Option<String>,
 }
 
 impl From<OpenApproval> for ApprovalRow {
@@ -267,6 +270,7 @@ impl From<OpenApproval> for ApprovalRow {
             asked_at: open.asked_at,
             expires_at: open.expires_at,
             scopes: open.scopes,
+            input: open.input,
         }
     }
 }

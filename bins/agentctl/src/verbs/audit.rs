@@ -20,6 +20,9 @@ struct Checked {
     files: Vec<String>,
     /// Lines that are intact.
     lines: u64,
+    /// Lines before the chain, which nothing proves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsealed: Option<u64>,
     /// The hash of the last of them.
     head: Option<String>,
     /// The chain begins with the first line ever; else older files are gone.
@@ -107,7 +110,18 @@ fn check(files: &[PathBuf], args: &VerifyArgs) -> Result<Checked, Failure> {
             ),
         });
     }
+    if let (None, None, Some(first)) = (&broken, chain.head(), files.first())
+        && chain.unsealed() > 0
+    {
+        broken = Some(BrokenLine {
+            file: shown(first),
+            line: Some(1),
+            what: "no line is sealed: they were written before there was a chain, or not by agentd"
+                .to_owned(),
+        });
+    }
     Ok(Checked {
+        unsealed: Some(chain.unsealed()).filter(|unsealed| *unsealed > 0),
         intact: broken.is_none(),
         files: files.iter().map(|path| shown(path)).collect(),
         lines: chain.lines(),
@@ -132,6 +146,12 @@ fn text(checked: &Checked, paint: Paint) -> String {
             )
         }
     };
+    if let Some(unsealed) = checked.unsealed.filter(|_| checked.head.is_some()) {
+        text.push_str(&format!(
+            "begins unsealed: lines 1 to {unsealed} are from before the chain and nothing proves them; the chain begins at line {}\n",
+            unsealed + 1
+        ));
+    }
     if !checked.whole {
         text.push_str("the oldest files are gone; what is there begins in the middle of the chain\n");
     }

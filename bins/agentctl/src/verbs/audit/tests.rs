@@ -74,3 +74,21 @@ fn lines_cut_off_at_the_end_are_noticed_by_the_head_that_was_kept() {
     let checked = check(&files, &args(Some(head))).unwrap();
     assert_eq!((checked.intact, checked.lines), (false, 4));
 }
+
+#[test]
+fn lines_from_before_the_chain_are_told_by_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = vec!["{\"old\":1}".to_owned(), "{\"old\":2}".to_owned()];
+    let (lines, head) = chain(2);
+    let files = [write(dir.path(), "audit.jsonl", &[old.clone(), lines].concat())];
+    let checked = check(&files, &args(None)).unwrap();
+    assert_eq!(
+        text(&checked, Paint::new(false)),
+        format!(
+            "intact: 2 lines in 1 files\nbegins unsealed: lines 1 to 2 are from before the chain and nothing proves them; the chain begins at line 3\nhead: {head}\n"
+        )
+    );
+    let files = [write(dir.path(), "audit.jsonl", &old)];
+    let checked = check(&files, &args(None)).unwrap();
+    assert!(!checked.intact && text(&checked, Paint::new(false)).contains("no line is sealed"));
+}
