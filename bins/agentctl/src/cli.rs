@@ -1,14 +1,17 @@
 //! What may be typed: parsing only.
 
 mod act;
+mod history;
 mod look;
 mod operate;
 mod security;
 mod talk;
 
 pub(crate) use act::{
-    AnswerArgs, ApprovalsArgs, CancelArgs, CancelTurnArgs, DecideArgs, LifecycleArgs, RmArgs, TargetArgs, WaitArgs, WaitFor,
+    AnswerArgs, ApprovalsArgs, CancelArgs, CancelTurnArgs, DecideArgs, LifecycleArgs, RmArgs, TargetArgs,
+    WaitArgs, WaitFor,
 };
+pub(crate) use history::{DiffArgs, ForkArgs, RewindArgs, UndoArgs};
 pub(crate) use look::{EventsArgs, ExportArgs, ImportArgs, LogsArgs, PsArgs, ShowArgs, Sort, UsageArgs};
 pub(crate) use operate::{
     CompletionArgs, ConfigArgs, ConfigVerb, DaemonArgs, DaemonVerb, DemoArgs, HelpArgs, Shell,
@@ -27,7 +30,7 @@ Examples:
   agentctl ps                               what runs, what waits, for whom
   agentctl approvals                        what waits for a person
   agentctl attach @last                     watch and steer the newest session
-  agentctl help exit-codes                  a topic: exit-codes output environment providers rules states";
+  agentctl help exit-codes                  a topic: exit-codes output environment hooks providers rules states";
 
 /// Controls agentd, the daemon that runs LLM agents.
 #[derive(Debug, Parser)]
@@ -134,6 +137,14 @@ pub(crate) enum Verb {
     Rm(RmArgs),
     /// Wait until sessions are idle, closed, or ask for approval
     Wait(WaitArgs),
+    /// Show what a session changed in files
+    Diff(DiffArgs),
+    /// Put files back as they were before a change of a session
+    Undo(UndoArgs),
+    /// Take a session's conversation back to an earlier point
+    Rewind(RewindArgs),
+    /// Make a new session whose log begins as another one's
+    Fork(ForkArgs),
     /// Print a session's exact stored lines
     Export(ExportArgs),
     /// Make a session of exported lines

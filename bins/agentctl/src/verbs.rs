@@ -9,6 +9,7 @@ mod demo;
 mod doctor;
 mod events;
 mod help;
+mod history;
 mod lifecycle;
 mod logs;
 mod look;
@@ -51,6 +52,10 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         }
         Verb::Rm(args) => lifecycle::each(ctx, &args.targets, &Order::Remove(args.force)).await,
         Verb::Wait(args) => wait::wait(ctx, &args).await,
+        Verb::Diff(args) => history::diff(ctx, args).await,
+        Verb::Undo(args) => history::undo(ctx, args).await,
+        Verb::Rewind(args) => history::rewind(ctx, args).await,
+        Verb::Fork(args) => history::fork(ctx, args).await,
         Verb::Export(args) => transfer::export(ctx, &args).await,
         Verb::Import(args) => transfer::import(ctx, &args).await,
         Verb::Events(args) => events::events(ctx, &args).await,

@@ -41,7 +41,12 @@ impl<W: Clone + PartialEq> Kids<W> {
 
     /// Kills the kid that does this work, if there is one. Its resources go in `Drop`.
     pub fn kill(&mut self, work: &W) -> bool {
-        let id = self.0.iter().find(|(_, (w, _))| w == work).map(|(id, _)| *id);
+        self.kill_first(|w| w == work)
+    }
+
+    /// Kills a kid whose work is this, if there is one.
+    pub fn kill_first(&mut self, is_it: impl Fn(&W) -> bool) -> bool {
+        let id = self.0.iter().find(|(_, (w, _))| is_it(w)).map(|(id, _)| *id);
         id.and_then(|id| self.0.remove(&id))
             .map(|(_, kid)| kid.kill())
             .is_some()

@@ -17,6 +17,7 @@ mod kids;
 mod model_port;
 mod restart;
 mod session_port;
+mod stages;
 mod store_port;
 mod supervisor_port;
 mod tool_port;

@@ -30,12 +30,24 @@ pub enum Work {
         /// Which run of it (an idempotent call can run again after a restart).
         attempt: u32,
     },
+    /// Hooks that are told of something else.
+    Occasion {
+        /// Which asking.
+        number: u64,
+        /// Of what.
+        event: HookEvent,
+    },
     /// The hooks of a tool call.
     Hooks {
         /// The call.
         tool_call: ToolCallId,
         /// Which asking.
         attempt: u32,
+    },
+    /// Files or the conversation are being put back.
+    Rework {
+        /// The seq of its intent.
+        seq: Seq,
     },
 }
 
@@ -110,6 +122,17 @@ pub enum SessionMsg {
     },
     /// News of a background job.
     Job(JobNews),
+    /// Files are put back, or cannot be. The last message of the kid.
+    Reworked {
+        /// The seq of its intent.
+        seq: Seq,
+        /// How it ended.
+        reworked: Box<Reworked>,
+        /// What the files were before; they go into the same append.
+        blobs: Vec<Blob>,
+        /// The conversation that it goes back to.
+        transcript: Option<Box<Transcript>>,
+    },
     /// A kid went down; re-queued by the loop to itself, so it comes after everything the kid sent.
     Down {
         /// What it worked on.
@@ -125,6 +148,13 @@ pub enum SessionMsg {
         attempt: u32,
         /// What they want.
         ran: Box<Ran>,
+    },
+    /// The hooks that were told of something else than a call ended.
+    Heard {
+        /// Which asking.
+        number: u64,
+        /// What they said.
+        records: Vec<HookFinished>,
     },
     /// The gate answered; `None`: there will be no answer, which is a denial.
     Judged {

@@ -30,8 +30,10 @@ pub enum StoreMsg {
         /// The epoch and the head.
         done: Done<Result<Claim, StoreError>>,
     },
-    /// Keep a large blob; answered with its name.
+    /// Keep a large blob as long as its session lives; answered with its name.
     PutBlob {
+        /// Whose.
+        session: SessionId,
         /// The bytes.
         bytes: Bytes,
         /// The name.

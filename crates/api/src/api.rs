@@ -17,12 +17,15 @@ use std::fmt::Debug;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
 
 /// How long a read may take.
 pub(crate) const READ: Duration = Duration::from_secs(10);
 /// How long a command may take until it is durable.
 pub(crate) const COMMAND: Duration = Duration::from_secs(30);
+
+/// How many comparisons of files may go on at the same time.
+const COMPARING: usize = 4;
 
 /// What only the node as a whole can say.
 #[async_trait]
@@ -105,6 +108,8 @@ pub struct Api {
     pub(crate) uploads: Mutex<Uploads>,
     pub(crate) known: Mutex<KnownApprovals>,
     pub(crate) turns: KeyTurns,
+    /// Comparisons of files that go on at the same time.
+    pub(crate) comparing: Semaphore,
     viewers: AtomicU64,
     connections: Arc<AtomicU64>,
 }
@@ -128,6 +133,7 @@ impl Api {
             uploads: Mutex::default(),
             known: Mutex::default(),
             turns: KeyTurns::default(),
+            comparing: Semaphore::new(COMPARING),
             viewers: AtomicU64::new(1),
             connections: Arc::default(),
         }

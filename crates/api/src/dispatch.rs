@@ -46,6 +46,10 @@ impl Api {
             "resume" => answer(&self.resume(who, read_params(params)?).await?),
             "export" => answer(&self.export(read_params(params)?).await?),
             "import" => self.import(who, read_params(params)?).await,
+            "diff" => answer(&self.diff(read_params(params)?).await?),
+            "undo" => answer(&self.undo(who, read_params(params)?).await?),
+            "rewind" => answer(&self.rewind(who, read_params(params)?).await?),
+            "fork" => self.fork(who, read_params(params)?).await,
             _ => Err(needs_connection(verb)),
         }
     }

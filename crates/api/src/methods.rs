@@ -39,7 +39,7 @@ impl fmt::Display for Scope {
 }
 
 /// Methods that answer once.
-const METHODS: [(&str, Scope); 24] = [
+const METHODS: [(&str, Scope); 29] = [
     ("session.create", Scope::Steer),
     ("session.get", Scope::Read),
     ("session.list", Scope::Read),
@@ -50,6 +50,10 @@ const METHODS: [(&str, Scope); 24] = [
     ("session.resume", Scope::Steer),
     ("session.export", Scope::Read),
     ("session.import", Scope::Steer),
+    ("session.diff", Scope::Read),
+    ("session.undo", Scope::Steer),
+    ("session.rewind", Scope::Steer),
+    ("session.fork", Scope::Steer),
     ("input.send", Scope::Steer),
     ("input.cancel", Scope::Steer),
     ("input.list", Scope::Read),
@@ -71,7 +75,7 @@ const METHODS: [(&str, Scope); 24] = [
 const SUBSCRIPTIONS: [(&str, Scope); 2] = [("session.attach", Scope::Read), ("fleet.watch", Scope::Read)];
 
 /// Methods of the protocol that this build does not have.
-const LATER: [&str; 3] = ["session.compact", "session.fork", "session.rewind"];
+const LATER: [&str; 1] = ["session.compact"];
 
 /// What a method needs.
 ///
@@ -148,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_method_of_a_later_version_says_so() {
-        assert_eq!(scope_of("session.fork").unwrap_err().code, "not_implemented");
+        assert_eq!(scope_of("session.compact").unwrap_err().code, "not_implemented");
     }
 
     #[test]

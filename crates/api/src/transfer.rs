@@ -82,7 +82,7 @@ impl Api {
         answer(&created)
     }
 
-    async fn write_lines(&self, lines: &[Bytes]) -> Result<Created, Fault> {
+    pub(crate) async fn write_lines(&self, lines: &[Bytes]) -> Result<Created, Fault> {
         // The stream of the nil session holds the fleet's rules: nobody may bring their own.
         let first = lines
             .first()
@@ -113,7 +113,7 @@ impl Api {
     }
 
     /// Stores the answer under its key. The session is there already, so a failure here is only a lost convenience.
-    async fn keep_answer(&self, created: &Created, mut key: IdempotencyKey) {
+    pub(crate) async fn keep_answer(&self, created: &Created, mut key: IdempotencyKey) {
         key.answer = serde_json::to_string(created).unwrap_or_default();
         let mut append = Append::new(created.session, 1, created.seq, self.parts.clock.stamp().append());
         append.keys.push(key);

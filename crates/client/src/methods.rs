@@ -5,9 +5,9 @@ use crate::error::ClientError;
 use crate::subscription::Subscription;
 use agentd_protocol::{
     ApprovalListParams, AttachParams, CancelInputParams, CancelTurnParams, CreateParams, Created,
-    DecideParams, Decided, DetachParams, Done, ExportParams, Exported, ImportParams, LifecycleParams,
-    ListParams, ModelStatus, NodeStatus, OpenApproval, QueuedInput, SendParams, Sent, SessionParams, Summary,
-    ToolRow, UpdateParams, UsageParams, UsageRow, WatchParams,
+    DecideParams, Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, ForkParams, ImportParams, LifecycleParams,
+    ListParams, ModelStatus, NodeStatus, OpenApproval, PutBackDone, QueuedInput, RewindParams, SendParams, Sent, SessionParams, Summary,
+    ServerRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -16,6 +16,8 @@ use std::time::Duration;
 /// The daemon's own deadlines are 10 s, or 30 s for what writes; ours are a little longer, so that its fault arrives.
 const SHORT: Duration = Duration::from_secs(15);
 const LONG: Duration = Duration::from_secs(40);
+/// What is done to files, or to a whole log, may take two minutes.
+const WORK: Duration = Duration::from_secs(130);
 
 macro_rules! methods {
     ($($(#[$doc:meta])* $name:ident($params:ty) -> $answer:ty = $method:literal, $within:ident;)*) => {
@@ -58,6 +60,14 @@ methods! {
     export(ExportParams) -> Exported = "session.export", SHORT;
     /// Makes a session of exported lines (one page; `more` announces another).
     import(ImportParams) -> Option<Created> = "session.import", LONG;
+    /// What a session changed in files.
+    diff(DiffParams) -> Diffed = "session.diff", LONG;
+    /// Puts files back.
+    undo(UndoParams) -> PutBackDone = "session.undo", WORK;
+    /// Takes the conversation back to an earlier point.
+    rewind(RewindParams) -> PutBackDone = "session.rewind", WORK;
+    /// Makes a session whose log begins as another one's.
+    fork(ForkParams) -> Created = "session.fork", WORK;
     /// Tokens and money, grouped.
     usage(UsageParams) -> Vec<UsageRow> = "usage.query", SHORT;
     /// One page of sessions; `limit` and `after` choose it.

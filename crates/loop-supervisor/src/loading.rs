@@ -118,6 +118,7 @@ fn created(command: &Command) -> Option<Box<SessionCreated>> {
         | Command::Pause { .. }
         | Command::Resume { .. }
         | Command::Close { .. }
+        | Command::Rework(_)
         | Command::Update { .. } => None,
     }
 }

@@ -116,6 +116,15 @@ impl ToolOutcome {
     }
 }
 
+impl ToolOutcome {
+    /// The same with a stable word for why the call failed.
+    #[must_use]
+    pub fn coded(mut self, code: &str) -> Self {
+        self.details = Some(serde_json::json!({ "code": code }));
+        self
+    }
+}
+
 /// One possible answer to an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {

@@ -1,5 +1,6 @@
 //! Every type of event, by the contract's name.
 
+use crate::payload_history::*;
 use crate::payload_hook::*;
 use crate::payload_job::*;
 use crate::payload_session::*;
@@ -107,6 +108,21 @@ pub enum EventBody {
     /// The log was imported.
     #[serde(rename = "session.imported")]
     SessionImported(SessionImported),
+    /// Files are about to be put back, or the conversation to go back; durable before it.
+    #[serde(rename = "history.started")]
+    HistoryStarted(HistoryStarted),
+    /// It could not be; nothing was changed.
+    #[serde(rename = "history.failed")]
+    HistoryFailed(HistoryFailed),
+    /// Files are as they were before some changes.
+    #[serde(rename = "undo.applied")]
+    UndoApplied(UndoApplied),
+    /// The conversation is as it was at an earlier point.
+    #[serde(rename = "session.rewound")]
+    SessionRewound(SessionRewound),
+    /// The log up to here is a copy of another session's.
+    #[serde(rename = "session.forked")]
+    SessionForked(SessionForked),
     /// An always-rule of the fleet-wide stream.
     #[serde(rename = "rule.added")]
     RuleAdded(RuleAdded),
@@ -155,6 +171,11 @@ impl EventBody {
             Self::SessionRecovered(_) => "session.recovered",
             Self::SessionMoved(_) => "session.moved",
             Self::SessionImported(_) => "session.imported",
+            Self::HistoryStarted(_) => "history.started",
+            Self::HistoryFailed(_) => "history.failed",
+            Self::UndoApplied(_) => "undo.applied",
+            Self::SessionRewound(_) => "session.rewound",
+            Self::SessionForked(_) => "session.forked",
             Self::RuleAdded(_) => "rule.added",
             Self::RuleRemoved(_) => "rule.removed",
             Self::Unknown => "unknown",
@@ -201,6 +222,11 @@ from_payload!(
     SessionRecovered,
     SessionMoved,
     SessionImported,
+    HistoryStarted,
+    HistoryFailed,
+    UndoApplied,
+    SessionRewound,
+    SessionForked,
     RuleAdded,
     RuleRemoved
 );

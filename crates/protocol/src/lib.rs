@@ -15,6 +15,7 @@ mod event_body;
 mod fault;
 mod ids;
 mod limits;
+mod payload_history;
 mod payload_hook;
 mod payload_job;
 mod payload_session;
@@ -40,6 +41,7 @@ pub use limits::{
     Budget, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Preset, Price, SandboxLevel, ThinkingLevel,
     ToolProtocol, Usage,
 };
+pub use payload_history::*;
 pub use payload_hook::*;
 pub use payload_job::*;
 pub use payload_session::*;

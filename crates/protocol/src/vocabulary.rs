@@ -36,6 +36,8 @@ pub enum NoteKind {
     LimitNotice,
     /// A background job ended or is lost.
     JobNotice,
+    /// A person put files back, or the conversation back to an earlier point.
+    HistoryNotice,
 }
 
 /// What an approval is about.

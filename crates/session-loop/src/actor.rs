@@ -90,13 +90,20 @@ impl Shell {
                 event,
             } => self.tool_news(tool_call, attempt, event).await,
             SessionMsg::Job(news) => self.job_news(news).await,
+            SessionMsg::Reworked {
+                seq,
+                reworked,
+                blobs,
+                transcript,
+            } => self.reworked(seq, *reworked, blobs, transcript).await,
             SessionMsg::Down { work, why } => self.down(work, why).await,
             SessionMsg::Hooked {
                 tool_call,
                 attempt,
                 ran,
             } => self.hooked(tool_call, attempt, *ran).await,
-            SessionMsg::Judged { tool_call, judgement } => self.judged(tool_call, judgement).await,
+            SessionMsg::Heard { number, records } => self.advance(Input::Heard { number, records }).await,
+            SessionMsg::Judged { tool_call, judgement } => self.gate_spoke(tool_call, judgement).await,
             SessionMsg::Detailed { tool_call, detail } => self.detailed(tool_call, detail).await,
             SessionMsg::Offered { found } => {
                 self.servers_said(found);

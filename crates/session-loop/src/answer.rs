@@ -24,6 +24,7 @@ impl Asked {
             | Command::Pause { .. }
             | Command::Resume { .. }
             | Command::Close { .. }
+            | Command::Rework(_)
             | Command::Update { .. } => Self::Other,
         }
     }

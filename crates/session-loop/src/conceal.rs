@@ -27,7 +27,8 @@ pub(crate) fn command(mut command: Command) -> Command {
             text(reason);
         }
         Command::Update { title, .. } => maybe(title),
-        Command::CancelInput(_) => {}
+        // What it says of commands was concealed when it came into the log.
+        Command::CancelInput(_) | Command::Rework(_) => {}
     }
     command
 }

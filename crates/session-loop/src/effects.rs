@@ -76,6 +76,7 @@ impl Shell {
                 ..
             } => self.run_tool(tool_call, &name, &input).await,
             Effect::KillTool { tool_call } => self.kill_tool(tool_call),
+            Effect::Rework { work } => self.rework(*work).await,
             Effect::KillJobs => self.jobs.kill_all(),
             Effect::SetTimer {
                 key,
@@ -86,6 +87,8 @@ impl Shell {
             }
             Effect::ClearTimer { key } => self.timers.clear(key),
             Effect::CountDeciders { approval } => self.count_deciders(approval),
+            Effect::AskHooks { number, topic } => self.tell_of(number, topic).await,
+            Effect::DropHooks { number } => self.drop_hooks(number),
             Effect::AddRule { rule, approval, by } => self.add_rule(rule, approval, by),
         }
     }
@@ -211,6 +214,7 @@ impl Shell {
     async fn run_tool(&mut self, tool_call: ToolCallId, name: &str, input: &Value) {
         self.runs = self.runs.saturating_add(1);
         let attempt = self.runs;
+        self.enters(tool_call);
         match self.spawn_tool(tool_call, attempt, name, input).await {
             Ok(()) => {
                 self.tools.insert(
@@ -257,7 +261,7 @@ impl Shell {
         };
         let kid = services.workers.tool(job).await.map_err(|error| {
             let text = format!("the tool could not be started: {error}");
-            Box::new(ToolOutcome::text(ToolStatus::Error, text))
+            Box::new(ToolOutcome::text(ToolStatus::Error, text).coded("E_TOOL"))
         })?;
         self.kids.add(kid, Work::Tool { tool_call, attempt });
         Ok(())

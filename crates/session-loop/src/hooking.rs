@@ -7,9 +7,7 @@ use crate::work::Planned;
 use agentd_actor_kit::{CallStage, SessionMsg, Work, spawn_kid};
 use agentd_hooks::{HookCall, Hooks, Narrowing, Ran};
 use agentd_policy::Judgement;
-use agentd_protocol::{
-    HookEvent, HookFinished, Scope, ToolCallId, Verdict, VerdictKind,
-};
+use agentd_protocol::{HookEvent, HookFinished, Scope, ToolCallId, Verdict, VerdictKind};
 use agentd_turn::{Input, Judged};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -88,8 +86,12 @@ impl Shell {
         self.runs
     }
 
-    pub(crate) async fn spawn_hooks<F>(&mut self, tool_call: ToolCallId, attempt: u32, ask: impl FnOnce(Hooks) -> F)
-    where
+    pub(crate) async fn spawn_hooks<F>(
+        &mut self,
+        tool_call: ToolCallId,
+        attempt: u32,
+        ask: impl FnOnce(Hooks) -> F,
+    ) where
         F: Future<Output = Ran> + Send + 'static,
     {
         let (to, asked) = (self.me.clone(), ask(self.services.hooks.clone()));

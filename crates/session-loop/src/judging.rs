@@ -6,7 +6,7 @@ use crate::shell::Shell;
 use crate::stages::of_verdict;
 use crate::talk::talk;
 use crate::work::{Planned, Task};
-use agentd_actor_kit::{CallStage, CallDetail, Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
+use agentd_actor_kit::{CallDetail, CallStage, Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
 use agentd_policy::{Judgement, Subject as GateSubject};
 use agentd_protocol::{Binding, PermissionMode, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
 use agentd_tool_executor::Mandate;
@@ -18,9 +18,11 @@ use std::path::{Path, PathBuf};
 impl Shell {
     /// Checks a call's arguments and asks the gate.
     pub(crate) fn judge(&mut self, tool_call: ToolCallId, name: &str, input: &Value, grants: Vec<String>) {
+        self.enters(tool_call);
         let prepared = match self.prepare(name, input) {
             Ok(prepared) => prepared,
             Err(outcome) => {
+                self.leaves(tool_call, CallStage::Discovery, "refused");
                 let judged = Judged::Refused(*outcome);
                 self.follow
                     .push_back(Task::of(Input::Judged { tool_call, judged }));
@@ -34,7 +36,9 @@ impl Shell {
             judgement: None,
             hooking: None,
             hooked: false,
+            questioned: false,
             narrowing: None,
+            permit: None,
         };
         self.ask_gate(tool_call, planned);
     }
@@ -43,6 +47,7 @@ impl Shell {
     pub(crate) fn ask_gate(&mut self, tool_call: ToolCallId, planned: Planned) {
         let request = Box::new(self.request(&planned.prepared, planned.grants.clone()));
         self.planned.insert(tool_call, planned);
+        self.leaves(tool_call, CallStage::Discovery, "ok");
         let done = Done::cast(&self.me, move |judgement| SessionMsg::Judged {
             tool_call,
             judgement,
@@ -107,7 +112,7 @@ impl Shell {
     }
 
     /// The gate spoke, or went down without a word.
-    pub(crate) async fn judged(
+    pub(crate) async fn gate_spoke(
         &mut self,
         tool_call: ToolCallId,
         judgement: Option<Judgement>,
@@ -117,13 +122,41 @@ impl Shell {
         }
         let judgement = judgement
             .unwrap_or_else(|| Judgement::denied("gate:error", "the permission gate did not answer"));
+        let outcome = of_verdict(judgement.verdict.kind);
+        self.leaves(tool_call, CallStage::Permission, outcome);
+        self.judged(tool_call, judgement).await
+    }
+
+    /// The rules have judged; hooks and people may narrow it.
+    pub(crate) async fn judged(
+        &mut self,
+        tool_call: ToolCallId,
+        judgement: Judgement,
+    ) -> Result<(), LoopError> {
         if self.ask_hooks(tool_call, &judgement).await {
             return Ok(());
         }
+        let Some(planned) = self.planned.get(&tool_call) else {
+            return Ok(());
+        };
+        let decided = narrowed(
+            judgement.clone(),
+            planned.narrowing.as_ref(),
+            planned.permit.as_ref(),
+        );
+        let asks = decided.verdict.kind == VerdictKind::Ask;
+        if asks && self.ask_instead(tool_call, &judgement, &decided).await {
+            return Ok(());
+        }
+        self.decided(tool_call, decided).await
+    }
+
+    /// Nobody but a person can add anything: what a question is about is looked up first.
+    async fn decided(&mut self, tool_call: ToolCallId, judgement: Judgement) -> Result<(), LoopError> {
+        self.leave_judging(tool_call, judgement.verdict.kind);
         let Some(planned) = self.planned.get_mut(&tool_call) else {
             return Ok(());
         };
-        let judgement = narrowed(judgement, planned.narrowing.as_ref());
         if judgement.verdict.kind == VerdictKind::Ask {
             let prepared = Box::new(planned.prepared.clone());
             planned.judgement = Some(judgement);
@@ -137,7 +170,12 @@ impl Shell {
             return Ok(());
         }
         let detail = planned.prepared.title.clone();
-        let judged = verdict(&planned.prepared, judgement, (detail, None), self.services.sandbox);
+        let judged = verdict(
+            &planned.prepared,
+            judgement,
+            (detail, None),
+            self.services.sandbox,
+        );
         self.advance(Input::Judged { tool_call, judged }).await
     }
 
@@ -163,7 +201,12 @@ impl Shell {
             // Nobody can approve what nobody can say (I7).
             Err(why) => {
                 let judgement = Judgement::denied("gate:unbound", &why);
-                let judged = verdict(&planned.prepared, judgement, (detail, None), self.services.sandbox);
+                let judged = verdict(
+                    &planned.prepared,
+                    judgement,
+                    (detail, None),
+                    self.services.sandbox,
+                );
                 return self.advance(Input::Judged { tool_call, judged }).await;
             }
         };

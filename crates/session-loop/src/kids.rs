@@ -2,9 +2,10 @@
 
 use crate::error::LoopError;
 use crate::shell::Shell;
+use crate::stages::of_status;
 use crate::work::Task;
-use agentd_actor_kit::{CallEvent, Down, FeedMsg, RunEvent, Work};
-use agentd_hooks::Ran;
+use agentd_actor_kit::{CallEvent, CallStage, Down, FeedMsg, RunEvent, Work};
+use agentd_hooks::Hooks;
 use agentd_protocol::{CallId, Delta, FailureClass, ToolCallId, ToolOutcome, ToolStatus};
 use agentd_turn::{Input, ModelFailure};
 
@@ -106,9 +107,11 @@ impl Shell {
                 });
             }
             RunEvent::Ended(outcome, blobs) => {
+                self.leaves(tool_call, CallStage::Execution, of_status(outcome.status));
                 let Some((outcome, blobs)) = self.tell_hooks(tool_call, outcome, blobs).await else {
                     return Ok(());
                 };
+                self.leaves(tool_call, CallStage::PostHook, "skipped");
                 self.tools.remove(&tool_call);
                 let outcome = *outcome;
                 return self
@@ -127,10 +130,16 @@ impl Shell {
                 self.model_news(call, attempt, CallEvent::Failed(failure)).await
             }
             Work::Hooks { tool_call, attempt } => {
-                self.hooked(tool_call, attempt, Ran::lost(&why.to_string())).await
+                let lost = self.lost(tool_call, &why.to_string());
+                self.hooked(tool_call, attempt, lost).await
             }
+            Work::Occasion { number, event } => {
+                let records = vec![Hooks::lost(event, &why.to_string())];
+                self.advance(Input::Heard { number, records }).await
+            }
+            Work::Rework { seq } => self.rework_down(seq, &why).await,
             Work::Tool { tool_call, attempt } => {
-                let outcome = ToolOutcome::text(ToolStatus::Error, last_words(&why));
+                let outcome = ToolOutcome::text(ToolStatus::Error, last_words(&why)).coded("E_TOOL");
                 self.tool_news(tool_call, attempt, RunEvent::Ended(Box::new(outcome), Vec::new()))
                     .await
             }

@@ -20,7 +20,10 @@ impl Kit {
         let (mut tools, mut missing) = (Vec::<Tool>::new(), Vec::new());
         for Offered { server, tools: its } in found {
             match its {
-                Ok(its) => tools.extend(its.into_iter().filter(|tool| is_chosen(chosen, &tool.spec().name))),
+                Ok(its) => tools.extend(
+                    its.into_iter()
+                        .filter(|tool| is_chosen(chosen, &tool.spec().name)),
+                ),
                 Err(why) => missing.push((server, why)),
             }
         }
@@ -85,7 +88,9 @@ fn is_chosen(chosen: &[String], name: &str) -> bool {
 pub(crate) fn may_mean(chosen: &[String], server: &str) -> bool {
     let head = format!("{REMOTE_PREFIX}{server}__");
     chosen.iter().any(|one| match one.strip_suffix('*') {
-        Some(start) => start.starts_with(REMOTE_PREFIX) && (start.starts_with(&head) || head.starts_with(start)),
+        Some(start) => {
+            start.starts_with(REMOTE_PREFIX) && (start.starts_with(&head) || head.starts_with(start))
+        }
         None => one.starts_with(&head),
     })
 }
@@ -126,7 +131,10 @@ mod tests {
     fn a_session_has_what_it_chose() {
         let found = || vec![offer("files", &["read", "write"]), offer("mail", &["send"])];
         for (chosen, offered) in [
-            (&["Read", "mcp__*"][..], &["Read", "mcp__files__read", "mcp__files__write", "mcp__mail__send"][..]),
+            (
+                &["Read", "mcp__*"][..],
+                &["Read", "mcp__files__read", "mcp__files__write", "mcp__mail__send"][..],
+            ),
             (&["mcp__files__*"], &["mcp__files__read", "mcp__files__write"]),
             (&["mcp__files__read", "Ls"], &["Ls", "mcp__files__read"]),
             (&["Read"], &["Read"]),
@@ -142,9 +150,13 @@ mod tests {
     #[test]
     fn only_servers_that_can_be_meant_are_asked() {
         let means = |chosen: &str, server: &str| may_mean(&[chosen.to_owned()], server);
-        assert!(means("mcp__*", "files") && means("mcp__files__*", "files") && means("mcp__files__read", "files"));
+        assert!(
+            means("mcp__*", "files") && means("mcp__files__*", "files") && means("mcp__files__read", "files")
+        );
         assert!(means("mcp__f*", "files") && means("mcp__files__re*", "files"));
-        assert!(!means("mcp__mail__*", "files") && !means("Read", "files") && !means("mcp__file__x", "files"));
+        assert!(
+            !means("mcp__mail__*", "files") && !means("Read", "files") && !means("mcp__file__x", "files")
+        );
     }
 
     #[test]
@@ -155,7 +167,10 @@ mod tests {
         };
         let kit = kit(&["mcp__*"], vec![down, offer("mail", &["send"])]);
         let why = kit.why_not("mcp__files__read").unwrap();
-        assert!(why.contains("it does not start") && why.contains("Go on without it"), "{why}");
+        assert!(
+            why.contains("it does not start") && why.contains("Go on without it"),
+            "{why}"
+        );
         assert_eq!(kit.why_not("mcp__mail__read"), None);
         assert_eq!(kit.why_not("Read"), None);
         assert_eq!(kit.missing().len(), 1);

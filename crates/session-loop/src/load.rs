@@ -4,13 +4,14 @@ use crate::error::LoopError;
 use crate::kit::Kit;
 use crate::servers;
 use crate::services::Services;
-use agentd_actor_kit::{CallError, Read, StoreMsg};
-use agentd_protocol::{Event, EventBody, Fault, Seq, SessionCreated, SessionId, Timestamp};
+use agentd_actor_kit::{CallError, Handle, Read, StoreMsg};
+use agentd_protocol::{Event, Fault, Seq, SessionCreated, SessionId, Timestamp};
 use agentd_store::{Claim, EncodedEvent, Page, Range, StoreError};
 use agentd_tools::FilesSeen;
-use agentd_transcript::Transcript;
+use agentd_transcript::{Rewinds, Transcript};
 use agentd_turn::Agent;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Bytes of the log that are read at once.
 const PAGE_BYTES: u32 = 1024 * 1024;
@@ -25,6 +26,7 @@ pub struct Folded {
     pub(crate) seen: FilesSeen,
     pub(crate) system: String,
     pub(crate) kit: Kit,
+    rewinds: Rewinds,
 }
 
 impl Folded {
@@ -38,6 +40,7 @@ impl Folded {
             seen: FilesSeen::default(),
             system: String::new(),
             kit: Kit::new(&services.registry, &[], Vec::new()),
+            rewinds: Rewinds::default(),
         }
     }
 
@@ -49,16 +52,15 @@ impl Folded {
     fn apply(&mut self, event: &Event) -> Result<(), LoopError> {
         self.agent.apply(event)?;
         self.transcript.apply(event);
-        if let EventBody::ToolFinished(finished) = &event.body {
-            self.seen.apply(finished.outcome.details.as_ref());
-        }
+        self.seen.learn(&event.body);
+        self.rewinds.note(&event.body);
         Ok(())
     }
 
     fn page(&mut self, page: &Page) -> Result<Seq, LoopError> {
         let mut last = self.agent.durable().head;
         for (seq, line) in &page.events {
-            let event = EncodedEvent::decode(line).map_err(|source| LoopError::Line { seq: *seq, source })?;
+            let event = decoded(*seq, line)?;
             self.apply(&event)?;
             last = *seq;
         }
@@ -90,7 +92,7 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
     let mut folded = Folded::empty(services, session, claim.epoch);
     let mut at = 0;
     while at < claim.head {
-        let page = page(services, session, at, claim.head).await?;
+        let page = page(&services.store, services.timing.load, session, (at, claim.head)).await?;
         let last = folded.page(&page)?;
         if last <= at {
             return Err(LoopError::Short {
@@ -99,6 +101,10 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
             });
         }
         at = last;
+    }
+    if !folded.rewinds.is_empty() {
+        let parts = folded.rewinds.parts(claim.head);
+        folded.transcript = conversation(&services.store, services.timing.load, session, &parts).await?;
     }
     let durable = folded.agent.durable();
     if let Some(created) = durable.settings.clone() {
@@ -116,15 +122,81 @@ async fn claim(services: &Services, session: SessionId) -> Result<Claim, LoopErr
     answer(claim)
 }
 
-async fn page(services: &Services, session: SessionId, after: Seq, head: Seq) -> Result<Page, LoopError> {
+async fn page(
+    store: &Handle<StoreMsg>,
+    within: Duration,
+    session: SessionId,
+    (after, upto): (Seq, Seq),
+) -> Result<Page, LoopError> {
     let range = Range {
         after,
-        upto: Some(head),
+        upto: Some(upto),
         max_bytes: PAGE_BYTES,
         ..Range::default()
     };
     let read = |done| StoreMsg::Read(Read::Load { session, range, done });
-    answer(services.store.call(services.timing.load, read).await)
+    answer(store.call(within, read).await)
+}
+
+/// The conversation that is made of these parts of a log.
+pub(crate) async fn conversation(
+    store: &Handle<StoreMsg>,
+    within: Duration,
+    session: SessionId,
+    parts: &[(Seq, Seq)],
+) -> Result<Transcript, LoopError> {
+    let mut transcript = Transcript::new();
+    for (number, (after, upto)) in parts.iter().enumerate() {
+        if number > 0 {
+            transcript.went_back();
+        }
+        let mut at = *after;
+        while at < *upto {
+            let page = page(store, within, session, (at, *upto)).await?;
+            let last = page.events.last().map_or(at, |(seq, _)| *seq);
+            if last <= at {
+                return Err(LoopError::Short {
+                    found: at,
+                    head: *upto,
+                });
+            }
+            for (seq, line) in &page.events {
+                transcript.apply(&decoded(*seq, line)?);
+            }
+            at = last;
+        }
+    }
+    Ok(transcript)
+}
+
+/// The conversation of a session as it was at a point of its log.
+pub(crate) async fn conversation_at(
+    store: &Handle<StoreMsg>,
+    within: Duration,
+    session: SessionId,
+    upto: Seq,
+) -> Result<Transcript, LoopError> {
+    let mut rewinds = Rewinds::default();
+    let mut at = 0;
+    while at < upto {
+        let page = page(store, within, session, (at, upto)).await?;
+        let last = page.events.last().map_or(at, |(seq, _)| *seq);
+        if last <= at {
+            return Err(LoopError::Short {
+                found: at,
+                head: upto,
+            });
+        }
+        for (seq, line) in &page.events {
+            rewinds.note(&decoded(*seq, line)?.body);
+        }
+        at = last;
+    }
+    conversation(store, within, session, &rewinds.parts(upto)).await
+}
+
+fn decoded(seq: Seq, line: &[u8]) -> Result<Event, LoopError> {
+    EncodedEvent::decode(line).map_err(|source| LoopError::Line { seq, source })
 }
 
 fn answer<T>(answer: Result<Result<T, StoreError>, CallError>) -> Result<T, LoopError> {

@@ -98,12 +98,7 @@ impl Requests {
         RequestBody::new(prefix, &self.history, suffix)
     }
 
-    fn frame(
-        &mut self,
-        kit: &Kit,
-        spec: &Arc<ModelSpec>,
-        tools_off: bool,
-    ) -> (Bytes, Bytes) {
+    fn frame(&mut self, kit: &Kit, spec: &Arc<ModelSpec>, tools_off: bool) -> (Bytes, Bytes) {
         if let Some(frame) = &self.frame
             && Arc::ptr_eq(&frame.spec, spec)
             && frame.tools_off == tools_off

@@ -31,7 +31,11 @@ pub(crate) async fn gather(services: &Services, created: &SessionCreated) -> Vec
     let rules = created.rules.clone();
     let denied = |done| GateMsg::WhollyDenied { tools, rules, done };
     // Without an answer they are offered: each call is judged.
-    let denied = services.gate.call(services.timing.load, denied).await.unwrap_or_default();
+    let denied = services
+        .gate
+        .call(services.timing.load, denied)
+        .await
+        .unwrap_or_default();
     for tools in found.iter_mut().filter_map(|one| one.tools.as_mut().ok()) {
         tools.retain(|tool| denied.iter().all(|name| *name != tool.spec().name));
     }
@@ -74,7 +78,8 @@ impl Shell {
     /// A turn begins: a person is told once of each server whose tools are missing in it.
     pub(crate) fn warn_of_servers(&mut self) {
         let missing = self.kit.missing();
-        self.warned.retain(|server| missing.iter().any(|(name, _)| name == server));
+        self.warned
+            .retain(|server| missing.iter().any(|(name, _)| name == server));
         for (server, why) in missing {
             if self.warned.insert(server.clone()) {
                 let message = format!("the tools of the server {server} are missing: {why}");

@@ -9,6 +9,7 @@ use crate::outbox::{After, Asker, Batch, Outbox};
 use crate::request::Requests;
 use crate::rest::Rest;
 use crate::services::Services;
+use crate::stages::Track;
 use crate::timers::Timers;
 use crate::work::{ModelRun, Planned, Task, ToolRun};
 use agentd_actor_kit::{Alarm, Kids, SessionMsg, SupervisorMsg, Work};
@@ -55,6 +56,7 @@ pub struct Shell {
     pub(crate) told: BTreeMap<ToolCallId, (Box<ToolOutcome>, Vec<Blob>)>,
     /// What this session's hooks share.
     pub(crate) places: Arc<Semaphore>,
+    pub(crate) track: Track,
     pub(crate) runs: u32,
     pub(crate) timers: Timers,
     pub(crate) overdue: Option<Alarm>,
@@ -63,6 +65,8 @@ pub struct Shell {
     pub(crate) rest: Rest,
     /// Commands taken out of the mailbox.
     pub(crate) handled: u64,
+    /// The conversation that the session goes back to.
+    pub(crate) earlier: Option<Box<Transcript>>,
     /// The loop must stop, and why.
     pub(crate) stop: Option<&'static str>,
 }
@@ -76,6 +80,7 @@ impl Shell {
     ) -> Self {
         let head = folded.agent.durable().head;
         let places = services.hooks.places();
+        let track = Track::new(services.stages.clone(), &folded.agent.durable().approvals);
         let jobs = jobs::keep(&me, folded.agent.durable().jobs_started);
         Self {
             me,
@@ -99,6 +104,7 @@ impl Shell {
             planned: BTreeMap::new(),
             told: BTreeMap::new(),
             places,
+            track,
             runs: 0,
             timers: Timers::default(),
             overdue: None,
@@ -106,6 +112,7 @@ impl Shell {
             live: Live::default(),
             rest: Rest::default(),
             handled: 0,
+            earlier: None,
             stop: None,
         }
     }
@@ -183,7 +190,10 @@ impl Shell {
 
     /// What may be carried out now; the rest waits for the commit of its reason.
     fn due(&mut self, effect: Effect) -> Option<Effect> {
-        let waits = matches!(effect, Effect::RunTool { .. } | Effect::AddRule { .. });
+        let waits = matches!(
+            effect,
+            Effect::RunTool { .. } | Effect::AddRule { .. } | Effect::AskHooks { .. } | Effect::Rework { .. }
+        );
         if !waits {
             return Some(effect);
         }
@@ -203,8 +213,9 @@ impl Shell {
         let mut encoded = Vec::with_capacity(events.len());
         for event in events {
             encoded.push(EncodedEvent::encode(event).map_err(LoopError::Encode)?);
-            self.transcript.apply(event);
+            self.converse(event);
             self.learn(event);
+            self.trace(event);
         }
         let summary = self.agent.summary(self.services.clock.now());
         self.outbox.stage(Batch {
@@ -218,8 +229,10 @@ impl Shell {
     }
 
     fn learn(&mut self, event: &Event) {
+        if FilesSeen::learns_from(&event.body) {
+            Arc::make_mut(&mut self.seen).learn(&event.body);
+        }
         if let EventBody::ToolFinished(finished) = &event.body {
-            Arc::make_mut(&mut self.seen).apply(finished.outcome.details.as_ref());
             self.forget_plan(finished.tool_call);
         } else if let EventBody::TurnFinished(_) = &event.body {
             self.forget_plans();
@@ -238,5 +251,4 @@ impl Shell {
             .map(|settings| settings.workdir.clone())
             .unwrap_or_default()
     }
-
 }

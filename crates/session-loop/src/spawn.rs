@@ -4,8 +4,8 @@ use crate::workers::{ModelJob, ToolJob, Workers};
 use agentd_actor_kit::{Handle, StoreMsg};
 use agentd_model_client::{CallStart, ModelCall};
 use agentd_tool_executor::{ToolCall, ToolStart};
-use async_trait::async_trait;
 use agentd_tools::Remote;
+use async_trait::async_trait;
 use ractor::{ActorCell, SpawnErr};
 use std::sync::Arc;
 

@@ -5,7 +5,7 @@ use crate::outbox::Asker;
 use agentd_actor_kit::Place;
 use agentd_hooks::Narrowing;
 use agentd_policy::Judgement;
-use agentd_protocol::CallId;
+use agentd_protocol::{CallId, HookEvent};
 use agentd_store::{Blob, IdempotencyKey};
 use agentd_tools::Prepared;
 use agentd_turn::Input;
@@ -35,12 +35,16 @@ pub(crate) struct Planned {
     pub(crate) input: Value,
     /// Rules granted for the session by people.
     pub(crate) grants: Vec<String>,
-    /// The kid that asks the hooks.
-    pub(crate) hooking: Option<u32>,
-    /// The hooks were asked.
+    /// The kid that asks the hooks, and about what.
+    pub(crate) hooking: Option<(u32, HookEvent)>,
+    /// The hooks before the call were asked.
     pub(crate) hooked: bool,
+    /// The hooks were asked instead of a person.
+    pub(crate) questioned: bool,
     /// What they want.
     pub(crate) narrowing: Option<Narrowing>,
+    /// The hook that answers for the person.
+    pub(crate) permit: Option<Narrowing>,
     /// Kept while hooks are asked, or the detail of a question is made.
     pub(crate) judgement: Option<Judgement>,
 }

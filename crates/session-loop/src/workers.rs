@@ -12,6 +12,7 @@ use ractor::{ActorCell, ActorRef, SpawnErr};
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One attempt of a model call.
 #[derive(Debug)]
@@ -87,4 +88,9 @@ pub trait Workers: Debug + Send + Sync {
     async fn model(&self, job: ModelJob) -> Result<ActorCell, SpawnErr>;
     /// Starts a run of a tool call.
     async fn tool(&self, job: ToolJob) -> Result<ActorCell, SpawnErr>;
+    /// Starts to put files and the conversation back.
+    async fn rework(&self, job: ReworkJob) -> Result<ActorCell, SpawnErr> {
+        let supervisor = job.to.get_cell();
+        spawn_kid(rework::work(job), supervisor).await
+    }
 }

@@ -103,7 +103,7 @@ impl Actor for SessionStore {
             StoreMsg::Append { append, done } => admission.append(append, done),
             StoreMsg::Read(read) => admission.read(read),
             StoreMsg::Claim { session, done } => admission.claim(session, done),
-            StoreMsg::PutBlob { bytes, done } => admission.put_blob(bytes, done),
+            StoreMsg::PutBlob { session, bytes, done } => admission.put_blob(session, bytes, done),
             StoreMsg::PutSnapshot { session, snapshot } => admission.put_snapshot(session, snapshot),
             StoreMsg::Delete { session, done } => admission.delete(session, done),
             StoreMsg::Fatal(why) => (state.on_fatal.0)(why),

@@ -70,8 +70,8 @@ impl Admission {
         self.change(done, move |backend| async move { backend.claim(session).await });
     }
 
-    pub(crate) fn put_blob(&self, bytes: Bytes, done: Done<Result<String, StoreError>>) {
-        self.change(done, move |backend| async move { backend.put_blob(bytes).await });
+    pub(crate) fn put_blob(&self, session: SessionId, bytes: Bytes, done: Done<Result<String, StoreError>>) {
+        self.change(done, move |backend| async move { backend.put_blob(session, bytes).await });
     }
 
     pub(crate) fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) {

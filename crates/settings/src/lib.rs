@@ -43,7 +43,9 @@ pub use origin::Origin;
 pub use preset::LimitOverrides;
 pub use rules::{RuleConfig, RuleExamples};
 pub use sandbox::{Network, Reachable, SandboxChoice, SandboxConfig};
-pub use session::{BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, SessionBudget, ToolsConfig};
+pub use session::{
+    BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, SessionBudget, Shape, ToolsConfig,
+};
 pub use settings::{SHIPPED, Settings};
 pub use view::mask_url;
 pub use web::{Opened, OpenedPlace, WebConfig};

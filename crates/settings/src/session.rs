@@ -58,6 +58,17 @@ impl Default for LoopConfig {
     }
 }
 
+/// What is left of a result that is too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Shape {
+    /// Its beginning and its end.
+    #[default]
+    HeadTail,
+    /// These, and lines around words of the last input.
+    Keywords,
+}
+
 /// `[tools]`: limits of tool calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -66,6 +77,8 @@ pub struct ToolsConfig {
     pub max_lines: u32,
     /// Bytes of a result that the model reads.
     pub max_bytes: u64,
+    /// What is left of a result that is too long.
+    pub shape: Shape,
     /// The largest file that Read and Edit take.
     pub max_file_bytes: u64,
     /// The largest image that is shown to a model.
@@ -93,6 +106,7 @@ impl Default for ToolsConfig {
         Self {
             max_lines: 2_000,
             max_bytes: 51_200,
+            shape: Shape::HeadTail,
             max_file_bytes: 1_000_000,
             max_image_bytes: 3_000_000,
             max_image_side: 8_000,

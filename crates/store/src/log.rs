@@ -29,8 +29,10 @@ pub trait SessionLog: Send + Sync + Debug {
     async fn key(&self, principal: &Principal, key: &str) -> Result<Option<StoredKey>, StoreError>;
     /// The content of this name.
     async fn blob(&self, name: &str) -> Result<Option<Bytes>, StoreError>;
-    /// Stores content outside an append; it is never purged. Answers with its name.
-    async fn put_blob(&self, bytes: Bytes) -> Result<String, StoreError>;
+    /// Stores content outside an append; it lives as long as the session. Answers with its name.
+    async fn put_blob(&self, session: SessionId, bytes: Bytes) -> Result<String, StoreError>;
+    /// What `from` has stored lives as long as `to`, too: the log of `to` is a copy.
+    async fn share_blobs(&self, from: SessionId, to: SessionId) -> Result<(), StoreError>;
     /// The cached state of a session.
     async fn snapshot(&self, session: SessionId) -> Result<Option<Snapshot>, StoreError>;
     /// Replaces the cached state of a session.

@@ -100,12 +100,15 @@ impl SessionLog for MemoryStore {
         Ok(self.open()?.blobs.get(name).cloned())
     }
 
-    async fn put_blob(&self, bytes: Bytes) -> Result<String, StoreError> {
+    async fn put_blob(&self, session: SessionId, bytes: Bytes) -> Result<String, StoreError> {
         let blob = Blob::new(bytes);
-        self.open()?
-            .blobs
-            .insert(blob.name().to_owned(), blob.bytes().clone());
-        Ok(blob.name().to_owned())
+        let name = blob.name().to_owned();
+        self.open()?.put_blob(session, blob)?;
+        Ok(name)
+    }
+
+    async fn share_blobs(&self, from: SessionId, to: SessionId) -> Result<(), StoreError> {
+        self.open()?.share_blobs(from, to)
     }
 
     async fn snapshot(&self, session: SessionId) -> Result<Option<Snapshot>, StoreError> {

@@ -194,7 +194,7 @@ impl SessionLog for SqliteStore {
             .await
     }
 
-    async fn put_blob(&self, bytes: Bytes) -> Result<String, StoreError> {
+    async fn put_blob(&self, session: SessionId, bytes: Bytes) -> Result<String, StoreError> {
         let (blob, files) = (Blob::new(bytes), Arc::clone(&self.files));
         let name = blob.name().to_owned();
         self.write_files(std::slice::from_ref(&blob)).await?;
@@ -202,10 +202,34 @@ impl SessionLog for SqliteStore {
             events: 1,
             bytes: blob.bytes().len(),
         };
-        self.writer
-            .change(weight, move |writer| append::put_blob(writer, &files, &blob, 0))
-            .await?;
-        Ok(name)
+        let put = move |writer: &rusqlite::Connection| match append::live(writer, session)? {
+            Some(id) => append::put_blob(writer, &files, &blob, id).map(|()| true),
+            None => Ok(false),
+        };
+        if self.writer.change(weight, put).await? {
+            Ok(name)
+        } else {
+            Err(StoreError::NotFound(session))
+        }
+    }
+
+    async fn share_blobs(&self, from: SessionId, to: SessionId) -> Result<(), StoreError> {
+        let weight = Weight { events: 1, bytes: 0 };
+        let share = move |writer: &rusqlite::Connection| {
+            let (from_id, to_id) = (append::live(writer, from)?, append::live(writer, to)?);
+            let (Some(from_id), Some(to_id)) = (from_id, to_id) else {
+                return Ok(from_id.map_or(Some(from), |_| Some(to)));
+            };
+            let mut share = writer.prepare_cached(
+                "INSERT OR IGNORE INTO blob_use(name, session_id) SELECT name, ?2 FROM blob_use WHERE session_id = ?1",
+            )?;
+            share.execute(params![from_id, to_id])?;
+            Ok(None)
+        };
+        match self.writer.change(weight, share).await? {
+            Some(missing) => Err(StoreError::NotFound(missing)),
+            None => Ok(()),
+        }
     }
 
     async fn snapshot(&self, session: SessionId) -> Result<Option<Snapshot>, StoreError> {

@@ -129,8 +129,12 @@ impl SessionLog for CountingLog {
         self.inner.blob(name).await
     }
 
-    async fn put_blob(&self, bytes: Bytes) -> Result<String, StoreError> {
-        self.inner.put_blob(bytes).await
+    async fn put_blob(&self, session: SessionId, bytes: Bytes) -> Result<String, StoreError> {
+        self.inner.put_blob(session, bytes).await
+    }
+
+    async fn share_blobs(&self, from: SessionId, to: SessionId) -> Result<(), StoreError> {
+        self.inner.share_blobs(from, to).await
     }
 
     async fn snapshot(&self, session: SessionId) -> Result<Option<Snapshot>, StoreError> {

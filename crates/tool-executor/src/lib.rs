@@ -13,9 +13,11 @@
 mod actor;
 mod addresses;
 mod conceal;
+mod focus;
 mod kid;
 mod permits;
 mod pre_images;
+mod put_back;
 mod run;
 mod wardens;
 

@@ -3,7 +3,7 @@
 use crate::conceal;
 use crate::run::{BLOB_IN_APPEND, PUT_WITHIN};
 use agentd_actor_kit::{Handle, StoreMsg};
-use agentd_protocol::ToolOutcome;
+use agentd_protocol::{SessionId, ToolOutcome};
 use agentd_store::Blob;
 use agentd_tools::PreImage;
 use bytes::Bytes;
@@ -13,14 +13,14 @@ use serde_json::Value;
 /// details (`not_kept`), because its change cannot be undone.
 pub(crate) async fn keep(
     pre_images: Vec<PreImage>,
-    store: &Handle<StoreMsg>,
+    (store, session): (&Handle<StoreMsg>, SessionId),
     outcome: &mut ToolOutcome,
 ) -> Vec<Blob> {
     let mut blobs = Vec::new();
     let mut room = BLOB_IN_APPEND;
     let mut not_kept = Vec::new();
     for PreImage { sha256, bytes } in pre_images {
-        match one(bytes, &mut room, store).await {
+        match one(bytes, &mut room, (store, session)).await {
             Ok(blob) => blobs.extend(blob),
             Err(error) => {
                 tracing::warn!(%error, "the content of a file before its change could not be kept");
@@ -34,7 +34,11 @@ pub(crate) async fn keep(
     blobs
 }
 
-async fn one(bytes: Vec<u8>, room: &mut usize, store: &Handle<StoreMsg>) -> Result<Option<Blob>, String> {
+async fn one(
+    bytes: Vec<u8>,
+    room: &mut usize,
+    (store, session): (&Handle<StoreMsg>, SessionId),
+) -> Result<Option<Blob>, String> {
     let length = bytes.len();
     let safe = conceal::bytes(bytes.clone()).await?;
     if safe != bytes {
@@ -47,7 +51,7 @@ async fn one(bytes: Vec<u8>, room: &mut usize, store: &Handle<StoreMsg>) -> Resu
         return Ok(Some(Blob::new(bytes)));
     }
     let put = store
-        .call(PUT_WITHIN, |done| StoreMsg::PutBlob { bytes, done })
+        .call(PUT_WITHIN, |done| StoreMsg::PutBlob { session, bytes, done })
         .await;
     match put {
         Ok(Ok(_)) => Ok(None),
@@ -87,7 +91,7 @@ mod tests {
             image("fits exactly", vec![b'y'; room - 1]),
             image("one too many", "z"),
         ];
-        let blobs = keep(images, &store, &mut outcome).await;
+        let blobs = keep(images, (&store, SessionId::NIL), &mut outcome).await;
         let sizes: Vec<usize> = blobs.iter().map(|blob| blob.bytes().len()).collect();
         assert_eq!(sizes, [1, room - 1]);
         let details = json!({ "undo_id": "1", "not_kept": ["secret", "one too many"] });

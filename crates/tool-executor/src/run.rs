@@ -2,6 +2,7 @@
 
 use crate::addresses;
 use crate::conceal;
+use crate::focus::Focus;
 use crate::kid::ToolStart;
 use crate::pre_images;
 use agentd_actor_kit::{Credit, Done, Handle, Read, RunEvent, SessionMsg, StoreMsg, ToolMsg, ToolPermit};
@@ -20,13 +21,15 @@ use tokio::time::{sleep, timeout};
 /// A wait that is shorter is not worth a word.
 const NOTICEABLE: Duration = Duration::from_millis(50);
 /// How often the executor is asked again when it went down with the request.
-const EXECUTOR_TRIES: u32 = 20;
+pub(crate) const EXECUTOR_TRIES: u32 = 20;
 /// Between two of these.
-const EXECUTOR_PAUSE: Duration = Duration::from_millis(100);
+pub(crate) const EXECUTOR_PAUSE: Duration = Duration::from_millis(100);
 /// Pieces of output in the session's mailbox; those beyond are left out, live output may have gaps.
 const CREDITS: usize = 8;
 /// Output up to this size travels with the result into its append; more is kept as a file first.
 pub(crate) const BLOB_IN_APPEND: usize = 256 * 1024;
+/// Characters of the name of a kept output that the model is told.
+const SHOWN: usize = 16;
 /// How long keeping a large output may take.
 pub(crate) const PUT_WITHIN: Duration = Duration::from_secs(30);
 /// How long reading a kept content may take.
@@ -103,9 +106,10 @@ pub(crate) async fn run<R: Runner>(runner: &R, start: ToolStart) {
         return;
     };
     news.send(RunEvent::Granted);
-    let store = start.store.clone();
+    let (store, session) = (start.store.clone(), start.session);
+    let focus = Focus::of(&permit.limits, &start.seen);
     let finished = work(runner, start, &news, &permit).await;
-    let (outcome, blobs) = keep_output(finished, &store).await;
+    let (outcome, blobs) = keep_output(finished, (&store, session), focus).await;
     // The permit goes first, so that the session's next call finds it free.
     drop(permit);
     match fault::point(fault::BEFORE_STORE) {
@@ -115,7 +119,7 @@ pub(crate) async fn run<R: Runner>(runner: &R, start: ToolStart) {
 }
 
 fn failed(why: &str) -> ToolOutcome {
-    ToolOutcome::text(ToolStatus::Error, format!("The tool could not be run: {why}."))
+    ToolOutcome::text(ToolStatus::Error, format!("The tool could not be run: {why}.")).coded("E_TOOL")
 }
 
 /// Waits for a permit. There is no deadline: a wait ends by a permit or by a kill, and is shown as such.
@@ -194,22 +198,31 @@ async fn changed(
 }
 
 /// Makes a result fit for the log: without credentials, and with output that was too long for it as a blob.
-async fn keep_output(finished: Finished, store: &Handle<StoreMsg>) -> (ToolOutcome, Vec<Blob>) {
+async fn keep_output(
+    finished: Finished,
+    (store, session): (&Handle<StoreMsg>, SessionId),
+    focus: Option<Focus>,
+) -> (ToolOutcome, Vec<Blob>) {
     let Finished {
         outcome,
         spilled,
         pre_images,
     } = finished;
     let mut outcome = conceal::outcome(outcome);
-    let mut blobs = pre_images::keep(pre_images, store, &mut outcome).await;
+    let mut blobs = pre_images::keep(pre_images, (store, session), &mut outcome).await;
     let Some(spilled) = spilled else {
         return (outcome, blobs);
     };
-    match keep(spilled, store).await {
-        Ok((name, spill)) => {
+    match keep(spilled, (store, session), focus).await {
+        Ok((name, spill, about)) => {
+            let path: String = name.chars().take(SHOWN).collect();
             if let Some(truncated) = &mut outcome.truncated {
                 truncated.spill = Some(name);
             }
+            let told =
+                format!("\n[All of it can be read page by page: Read with file_path \"blob:{path}\".]");
+            outcome.llm_text.push_str(&about);
+            outcome.llm_text.push_str(&told);
             blobs.extend(spill);
         }
         // The result is good without it; only the middle of a long output is lost.
@@ -219,7 +232,7 @@ async fn keep_output(finished: Finished, store: &Handle<StoreMsg>) -> (ToolOutco
 }
 
 /// Kept contents, as tools read them.
-fn blobs(store: &Handle<StoreMsg>) -> BlobSource {
+pub(crate) fn blobs(store: &Handle<StoreMsg>) -> BlobSource {
     let store = store.clone();
     BlobSource::new(move |name| {
         let store = store.clone();
@@ -236,18 +249,26 @@ fn blobs(store: &Handle<StoreMsg>) -> BlobSource {
     })
 }
 
-async fn keep(spilled: Spilled, store: &Handle<StoreMsg>) -> Result<(String, Vec<Blob>), String> {
+async fn keep(
+    spilled: Spilled,
+    (store, session): (&Handle<StoreMsg>, SessionId),
+    focus: Option<Focus>,
+) -> Result<(String, Vec<Blob>, String), String> {
     let bytes = spilled.bytes().await.map_err(|error| error.to_string())?;
     let bytes = Bytes::from(conceal::bytes(bytes).await?);
+    let about = match focus {
+        Some(focus) => focus.about(bytes.clone()).await,
+        None => String::new(),
+    };
     if bytes.len() <= BLOB_IN_APPEND {
         let blob = Blob::new(bytes);
-        return Ok((blob.name().to_owned(), vec![blob]));
+        return Ok((blob.name().to_owned(), vec![blob], about));
     }
     let put = store
-        .call(PUT_WITHIN, |done| StoreMsg::PutBlob { bytes, done })
+        .call(PUT_WITHIN, |done| StoreMsg::PutBlob { session, bytes, done })
         .await;
     match put {
-        Ok(Ok(name)) => Ok((name, Vec::new())),
+        Ok(Ok(name)) => Ok((name, Vec::new(), about)),
         Ok(Err(error)) => Err(error.to_string()),
         Err(error) => Err(error.to_string()),
     }

@@ -5,17 +5,18 @@ use std::time::Duration;
 
 /// A change of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
+pub struct Change {
     /// The unified diff.
-    pub(crate) text: String,
+    pub text: String,
     /// Lines that came.
-    pub(crate) added: usize,
+    pub added: usize,
     /// Lines that went.
-    pub(crate) removed: usize,
+    pub removed: usize,
 }
 
 /// The change from one content to another. An absent old content is a new file, an absent new one a file that goes.
-pub(crate) fn change(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Change {
+#[must_use]
+pub fn change(path: &str, old: Option<&[u8]>, new: Option<&[u8]>) -> Change {
     let before = String::from_utf8_lossy(old.unwrap_or_default());
     let after = String::from_utf8_lossy(new.unwrap_or_default());
     // Past the deadline the diff is coarser, never wrong.

@@ -21,9 +21,11 @@ mod detail;
 mod diff;
 mod edit;
 mod edit_arguments;
+mod focus;
 mod glob;
 mod grep;
 mod grep_sink;
+mod image;
 mod job;
 mod job_input;
 mod job_specs;
@@ -61,10 +63,11 @@ pub use context::{
     AddressGate, BlobSource, Finished, OnStart, Progress, ProgressSink, Spilled, ToolContext, ToolLimits,
 };
 pub use diff::{Change, change};
+pub use focus::windows;
 pub use jobs::{JobEnding, JobNews, Jobs};
 pub use pre_image::PreImage;
 pub use prepared::{PathOp, Prepared, Subject};
-pub use put_back::{Contents, kept_content, put_back};
+pub use put_back::{Contents, file_now, kept_content, put_back};
 pub use remote::{Offered, REMOTE_PREFIX, Remote, RemoteCall};
 pub use run::run;
 pub use seen::{FilesSeen, Seen};

@@ -1,6 +1,7 @@
 //! Read: a text file, page by page.
 
 use crate::context::ToolContext;
+use crate::image;
 use crate::prepared::Prepared;
 use crate::refusal::{Code, from_sandbox, refuse};
 use crate::seen::sha256;
@@ -13,8 +14,52 @@ use std::borrow::Cow;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+/// What stands before the name of a kept output where a path stands otherwise.
+const BLOB: &str = "blob:";
+
 pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
     read(prepared, ctx).unwrap_or_else(|refusal| refusal)
+}
+
+/// The name, or the beginning of it, of the kept output that a call wants to read.
+pub(crate) fn blob(prepared: &Prepared) -> Option<&str> {
+    let name = prepared.path().strip_prefix(BLOB)?;
+    let hex = name.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (prepared.name == "Read" && hex && name.len() >= 8).then_some(name)
+}
+
+/// Reads an output that was too long for its result. Only those of the own session are there.
+pub(crate) async fn read_blob(prepared: &Prepared, ctx: &ToolContext, name: &str) -> ToolOutcome {
+    let Some(full) = ctx.seen.kept_output(name) else {
+        let text =
+            format!("Read: this session has no kept output {BLOB}{name}. Results that were cut name theirs.");
+        return refuse(Code::NotFound, text);
+    };
+    let content = match ctx.blobs.fetch(full).await {
+        Ok(Some(content)) => content,
+        Ok(None) => {
+            return refuse(
+                Code::NotFound,
+                format!("Read: {BLOB}{name} is not there any more."),
+            );
+        }
+        Err(why) => {
+            return refuse(
+                Code::Tool,
+                format!("Read: {BLOB}{name} cannot be read: {why}. Try again."),
+            );
+        }
+    };
+    let path = PathBuf::from(format!("{BLOB}{name}"));
+    if let Some(kind) = binary_kind(&content) {
+        let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
+        return refuse_binary(&path, kind, bytes);
+    }
+    let mut outcome = show(prepared, ctx, &path, &content, None);
+    if outcome.status == ToolStatus::Ok {
+        outcome.details = Some(json!({ "blob": full, "bytes": content.len() }));
+    }
+    outcome
 }
 
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
@@ -26,9 +71,12 @@ fn read(prepared: &Prepared, ctx: &ToolContext) -> Result<ToolOutcome, ToolOutco
     let taken = opened
         .file
         .by_ref()
-        .take(max.saturating_add(1))
+        .take(max.max(ctx.limits.max_image_bytes).saturating_add(1))
         .read_to_end(&mut content);
     taken.map_err(|error| refuse(Code::Tool, format!("Cannot read {}: {error}.", path.display())))?;
+    if let Some(media_type) = image::media_type(&content) {
+        return image::show(&path, media_type, &content, &ctx.limits);
+    }
     let too_big = u64::try_from(content.len()).unwrap_or(u64::MAX) > max;
     content.truncate(usize::try_from(max).unwrap_or(usize::MAX));
     if let Some(kind) = binary_kind(&content) {
@@ -177,7 +225,7 @@ pub(crate) fn explain(workdir: &Beneath, path: &Path, error: &SandboxError) -> T
 
 pub(crate) fn refuse_binary(path: &Path, kind: &str, bytes: u64) -> ToolOutcome {
     let hint = match kind {
-        "an image" => "Images cannot be shown to the model yet.",
+        "a PDF document" => "Use Bash with a program that takes its text out, such as `pdftotext FILE -`.",
         _ => "It cannot be read as text; use Bash with a program that understands it.",
     };
     refuse(

@@ -47,7 +47,10 @@ pub trait Remote: Debug + Send + Sync {
 
 pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     let Some(remote) = &ctx.remote else {
-        let text = format!("{} belongs to a tool server, and there are none here.", prepared.name);
+        let text = format!(
+            "{} belongs to a tool server, and there are none here.",
+            prepared.name
+        );
         return refuse(Code::UnknownTool, text).into();
     };
     let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);

@@ -2,10 +2,11 @@
 
 use crate::context::{Finished, ToolContext};
 use crate::prepared::{Prepared, Subject};
-use crate::refusal::{Code, refuse};
 use crate::put_back::Wanted;
+use crate::refusal::{Code, refuse};
 use crate::{
-    apply_patch, bash, edit, glob, grep, job_input, job_tools, ls, read, remote, replacement, undo, web_fetch, write,
+    apply_patch, bash, edit, glob, grep, job_input, job_tools, ls, read, remote, replacement, undo,
+    web_fetch, write,
 };
 use agentd_protocol::ToolOutcome;
 use std::sync::Arc;
@@ -61,6 +62,7 @@ pub async fn run(prepared: &Prepared, ctx: ToolContext) -> Finished {
             Ok(wanted) => on_files(prepared.clone(), ctx, wanted).await,
             Err(refusal) => refusal.into(),
         },
+        "Read" if let Some(name) = read::blob(prepared) => read::read_blob(prepared, &ctx, name).await.into(),
         _ => on_files(prepared.clone(), ctx, Vec::new()).await,
     };
     finished.outcome.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -1,5 +1,7 @@
 //! Which files the session knows, and in which version.
 
+use crate::focus::keywords;
+use agentd_protocol::{EventBody, FileChanged};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, VecDeque};
@@ -7,6 +9,8 @@ use std::fmt::Write as _;
 
 /// The most changes that can be undone; older ones are forgotten.
 const MAX_UNDOS: usize = 256;
+/// The most kept outputs that can be read; older ones are forgotten.
+const MAX_OUTPUTS: usize = 1_024;
 
 /// The files that a session has read or written, each with the SHA-256 of what it saw, and the changes that it made.
 /// Pure; rebuilt from the log.
@@ -15,6 +19,10 @@ pub struct FilesSeen {
     known: BTreeMap<String, String>,
     /// The first one is the oldest.
     undos: VecDeque<Undo>,
+    /// The names of outputs that were too long for their results; the first one is the oldest.
+    outputs: VecDeque<String>,
+    /// Words of the last input.
+    words: Vec<String>,
 }
 
 /// A change that was made, as undoing it needs it.
@@ -34,6 +42,17 @@ pub(crate) struct UndoFile {
     pub(crate) after: Option<String>,
     /// Its permission bits before.
     pub(crate) mode: Option<u32>,
+}
+
+impl From<&FileChanged> for UndoFile {
+    fn from(changed: &FileChanged) -> Self {
+        Self {
+            path: changed.path.clone(),
+            before: changed.before_sha256.clone(),
+            after: changed.after_sha256.clone(),
+            mode: changed.mode,
+        }
+    }
 }
 
 impl UndoFile {
@@ -61,6 +80,41 @@ pub enum Seen {
 }
 
 impl FilesSeen {
+    /// Whether there is anything to learn from an event.
+    #[must_use]
+    pub const fn learns_from(event: &EventBody) -> bool {
+        matches!(
+            event,
+            EventBody::ToolFinished(_)
+                | EventBody::InputAccepted(_)
+                | EventBody::UndoApplied(_)
+                | EventBody::SessionRewound(_)
+        )
+    }
+
+    /// Learns from an event of the session's log.
+    pub fn learn(&mut self, event: &EventBody) {
+        if let EventBody::ToolFinished(finished) = event {
+            self.apply(finished.outcome.details.as_ref());
+            let spill = finished.outcome.truncated.as_ref();
+            if let Some(name) = spill.and_then(|truncated| truncated.spill.as_ref()) {
+                if self.outputs.len() >= MAX_OUTPUTS {
+                    self.outputs.pop_front();
+                }
+                self.outputs.push_back(name.clone());
+            }
+        } else if let EventBody::InputAccepted(accepted) = event {
+            self.words = keywords(&accepted.content);
+        } else if let EventBody::UndoApplied(applied) = event {
+            // The model has not seen what a person put back, so what is known of the files stays as it was.
+            let files = applied.changes.iter().map(UndoFile::from).collect();
+            self.remember(&applied.undo_id, files);
+        } else if let EventBody::SessionRewound(_) = event {
+            // What the model read may not be in its conversation any more.
+            self.known.clear();
+        }
+    }
+
     /// Learns from the `details` of a `tool.finished`: tools on files leave paths and hashes of contents there.
     pub fn apply(&mut self, details: Option<&Value>) {
         let text = |name| details.and_then(|details: &Value| details.get(name)?.as_str());
@@ -78,18 +132,33 @@ impl FilesSeen {
                 None => self.known.remove(&file.path),
             };
         }
-        if let Some(id) = text("undo_id")
-            && !files.is_empty()
-        {
-            self.undos.retain(|undo| undo.id != id);
-            if self.undos.len() >= MAX_UNDOS {
-                self.undos.pop_front();
-            }
-            self.undos.push_back(Undo {
-                id: id.to_owned(),
-                files,
-            });
+        if let Some(id) = text("undo_id") {
+            self.remember(id, files);
         }
+    }
+
+    fn remember(&mut self, id: &str, files: Vec<UndoFile>) {
+        if files.is_empty() {
+            return;
+        }
+        self.undos.retain(|undo| undo.id != id);
+        if self.undos.len() >= MAX_UNDOS {
+            self.undos.pop_front();
+        }
+        let id = id.to_owned();
+        self.undos.push_back(Undo { id, files });
+    }
+
+    /// Words of the last input, for finding what of a long output is about them.
+    #[must_use]
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// The full name of a kept output of this session by the beginning of it.
+    pub(crate) fn kept_output(&self, name: &str) -> Option<&str> {
+        let found = self.outputs.iter().rev().find(|output| output.starts_with(name));
+        found.map(String::as_str)
     }
 
     /// A change by its name.

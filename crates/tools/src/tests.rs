@@ -4,8 +4,10 @@ mod binding;
 mod files;
 mod patching;
 mod prepare;
+mod remote;
 mod search;
 mod undoing;
+mod viewing;
 mod web;
 
 use crate::{
@@ -62,6 +64,7 @@ impl World {
             workdir: self.root(),
             environment: Environment::default(),
             bounds: agentd_sandbox::Bounds::default(),
+            network: None,
         };
         ToolContext {
             workdir: Arc::new(Beneath::open(&self.root()).unwrap()),

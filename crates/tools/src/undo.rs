@@ -1,22 +1,14 @@
 //! UndoPatch: files as they were before a change of this session.
 
-use crate::change_set::{self, FileChange, look};
+use crate::change_set::{self, FileChange};
 use crate::context::{Finished, ToolContext};
 use crate::pre_image::changed;
 use crate::prepared::{PathOp, Prepared, Subject};
+use crate::put_back::{Wanted, compare, kept};
 use crate::refusal::{Code, refuse};
 use crate::run::Abandoned;
-use crate::seen::{FilesSeen, Undo, UndoFile, sha256};
+use crate::seen::{FilesSeen, Undo, UndoFile};
 use agentd_protocol::ToolOutcome;
-use std::path::PathBuf;
-
-/// One file as it shall be again.
-#[derive(Debug, Clone)]
-pub(crate) struct Wanted {
-    file: UndoFile,
-    /// Absent: it was not there.
-    content: Option<Vec<u8>>,
-}
 
 /// The same call with the files that it is about.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
@@ -52,7 +44,7 @@ pub(crate) async fn fetch(prepared: &Prepared, ctx: &ToolContext) -> Result<Vec<
         judged(prepared, file)?;
         let content = match &file.before {
             None => None,
-            Some(name) => Some(kept(ctx, file, name).await?),
+            Some(name) => Some(kept(&ctx.blobs, "UndoPatch: ", &file.path, name).await?),
         };
         wanted.push(Wanted {
             file: file.clone(),
@@ -76,27 +68,6 @@ fn judged(prepared: &Prepared, file: &UndoFile) -> Result<(), ToolOutcome> {
     Err(refuse(Code::Denied, text))
 }
 
-async fn kept(ctx: &ToolContext, file: &UndoFile, name: &str) -> Result<Vec<u8>, ToolOutcome> {
-    let path = &file.path;
-    let lost = |why: &str| {
-        let text = format!(
-            "UndoPatch: the earlier content of {path} {why}, so this change cannot be undone. Nothing was changed."
-        );
-        refuse(Code::UndoLost, text)
-    };
-    match ctx.blobs.fetch(name).await {
-        Ok(Some(bytes)) if sha256(&bytes) == name => Ok(bytes),
-        Ok(Some(_)) => Err(lost("is damaged")),
-        Ok(None) => Err(lost("was not kept")),
-        Err(why) => Err(refuse(
-            Code::Tool,
-            format!(
-                "UndoPatch: the earlier content of {path} cannot be read: {why}. Nothing was changed. Try again."
-            ),
-        )),
-    }
-}
-
 pub(crate) fn run(
     prepared: &Prepared,
     ctx: &ToolContext,
@@ -113,25 +84,7 @@ fn undo(
     abandoned: &Abandoned,
     wanted: Vec<Wanted>,
 ) -> Result<Finished, ToolOutcome> {
-    let mut changes = Vec::new();
-    let mut moved = Vec::new();
-    for Wanted { file, content } in wanted {
-        let path = PathBuf::from(&file.path);
-        let now = look(&ctx.workdir, &path, ctx.limits.max_file_bytes)?;
-        let hash = now.as_ref().map(|now| sha256(&now.content));
-        if hash == file.before {
-            continue;
-        }
-        if hash != file.after {
-            moved.push(file.path.clone());
-        }
-        changes.push(FileChange {
-            path,
-            before: now,
-            after: content,
-            mode: file.mode,
-        });
-    }
+    let (changes, moved) = compare(&ctx.workdir, ctx.limits.max_file_bytes, wanted)?;
     let id = prepared.text("undo_id");
     if !moved.is_empty() && !prepared.flag("force") {
         let text = format!(

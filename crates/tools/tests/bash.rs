@@ -82,6 +82,7 @@ mod cases {
             workdir: workdir.clone(),
             environment,
             bounds: agentd_sandbox::Bounds::default(),
+            network: None,
         };
         let ctx = ToolContext {
             workdir: Arc::new(Beneath::open(&workdir).unwrap()),

@@ -82,6 +82,7 @@ mod cases {
             workdir: dir.path().to_owned(),
             environment,
             bounds: agentd_sandbox::Bounds::default(),
+            network: None,
         };
         let (tx, news) = mpsc::unbounded_channel();
         let ctx = ToolContext {

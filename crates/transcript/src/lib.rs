@@ -14,10 +14,12 @@
 
 mod cut;
 mod estimate;
+mod rewind;
 mod shorten;
 mod step;
 mod summary;
 mod transcript;
 
 pub use estimate::estimate_tokens;
+pub use rewind::Rewinds;
 pub use transcript::Transcript;

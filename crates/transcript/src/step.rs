@@ -1,6 +1,7 @@
 //! The tool calls of the last answer, and the results that came so far.
 
-use agentd_protocol::{Block, ToolCallId, ToolFinished, ToolStatus};
+use agentd_protocol::{Block, ImageSource, ToolCallId, ToolFinished, ToolStatus};
+use serde_json::Value;
 
 /// What the model reads when the log has no result for a call.
 const NO_RESULT: &str =
@@ -11,7 +12,8 @@ const NO_RESULT: &str =
 struct Call {
     id: String,
     index: u32,
-    result: Option<Block>,
+    /// The result, with the images that belong to it behind it; empty: there is none yet.
+    result: Vec<Block>,
 }
 
 /// The calls of one answer, until the next request joins their results.
@@ -34,7 +36,7 @@ impl StepCalls {
         let calls = ids.zip(0..).map(|(id, index)| Call {
             id,
             index,
-            result: None,
+            result: Vec::new(),
         });
         Self {
             calls: calls.collect(),
@@ -54,9 +56,9 @@ impl StepCalls {
     }
 
     /// Keeps the first result of a call; says whether it was one of ours and new.
-    pub(crate) fn finish(&mut self, finished: &ToolFinished) -> Option<&Block> {
+    pub(crate) fn finish(&mut self, finished: &ToolFinished) -> Option<&[Block]> {
         let call = self.find(finished.tool_call)?;
-        if call.result.is_some() {
+        if !call.result.is_empty() {
             return None;
         }
         let result = Block::ToolResult {
@@ -64,7 +66,10 @@ impl StepCalls {
             content: finished.outcome.llm_text.clone(),
             is_error: finished.outcome.status != ToolStatus::Ok,
         };
-        Some(call.result.insert(result))
+        call.result.push(result);
+        call.result
+            .extend(finished.outcome.media.iter().filter_map(image));
+        Some(&call.result)
     }
 
     /// One result for each call, in the order of the calls; a missing one is made up as interrupted (I3).
@@ -72,17 +77,28 @@ impl StepCalls {
         let mut calls = self.calls;
         calls.sort_by_key(|call| call.index);
         let answer = |call: Call| {
-            call.result.unwrap_or(Block::ToolResult {
+            if !call.result.is_empty() {
+                return call.result;
+            }
+            vec![Block::ToolResult {
                 tool_use_id: call.id,
                 content: NO_RESULT.to_owned(),
                 is_error: true,
-            })
+            }]
         };
-        calls.into_iter().map(answer).collect()
+        calls.into_iter().flat_map(answer).collect()
     }
 
     fn find(&mut self, tool_call: ToolCallId) -> Option<&mut Call> {
         let id = tool_call.to_string();
         self.calls.iter_mut().find(|call| call.id == id)
     }
+}
+
+/// An image of a result. Other media are for people.
+fn image(media: &Value) -> Option<Block> {
+    let text = |name| media.get(name).and_then(Value::as_str).map(str::to_owned);
+    let media_type = text("media_type").filter(|kind| kind.starts_with("image/"))?;
+    let source = ImageSource::Data(text("data")?);
+    Some(Block::Image { media_type, source })
 }

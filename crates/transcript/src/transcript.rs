@@ -22,7 +22,7 @@ pub struct Transcript {
     pub(crate) summary: Option<String>,
     pub(crate) generation: u64,
     /// Accepted inputs that have not joined yet.
-    inputs: BTreeMap<InputId, Vec<Block>>,
+    pub(crate) inputs: BTreeMap<InputId, Vec<Block>>,
     /// Notes that join at the next request.
     notes: Vec<Block>,
     pub(crate) step: StepCalls,
@@ -59,10 +59,7 @@ impl Transcript {
             EventBody::ModelFailed(failed) => self.keep_partial(failed, event.seq),
             EventBody::ToolProposed(proposed) => self.step.place(proposed.tool_call, proposed.index),
             EventBody::ToolFinished(finished) => {
-                let tokens = self
-                    .step
-                    .finish(finished)
-                    .map_or(0, |block| estimate::of_blocks(std::slice::from_ref(block)));
+                let tokens = self.step.finish(finished).map_or(0, estimate::of_blocks);
                 self.tokens = self.tokens.saturating_add(tokens);
             }
             EventBody::ContextCompacted(compacted) => self.compact(compacted.to_seq, &compacted.summary),
@@ -77,6 +74,12 @@ impl Transcript {
     #[must_use]
     pub fn messages(&self) -> &[Arc<Message>] {
         &self.messages
+    }
+
+    /// What an input says that has not joined.
+    #[must_use]
+    pub fn waiting(&self, input: InputId) -> &[Block] {
+        self.inputs.get(&input).map_or(&[], Vec::as_slice)
     }
 
     /// Changes only when an already sealed message had to change; whatever was encoded before is then void.

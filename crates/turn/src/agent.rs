@@ -89,7 +89,10 @@ impl Agent {
         {
             return false;
         }
-        if !self.durable.jobs.is_empty() {
+        if !volatile.asked.is_empty() {
+            return false;
+        }
+        if !self.durable.jobs.is_empty() || self.durable.history.is_some() {
             return false;
         }
         let runs = self.durable.open_calls().any(crate::OpenCall::is_running);
@@ -113,6 +116,12 @@ impl Agent {
             )
             | None => true,
         }
+    }
+
+    /// Whether the answer of these hooks is waited for.
+    #[must_use]
+    pub fn awaits_hooks(&self, number: u64) -> bool {
+        self.volatile.asked.contains_key(&number)
     }
 
     /// Tool calls that run now.

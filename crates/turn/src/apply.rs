@@ -87,9 +87,14 @@ impl Durable {
             EventBody::SessionRecovered(_) => self.recovered(at),
             EventBody::ContextCompacted(_) => self.shortened(false),
             EventBody::ContextTruncated(_) => self.shortened(true),
-            EventBody::WarningRaised(_) | EventBody::SessionMoved(_) | EventBody::SessionImported(_) => {
-                Ok(())
-            }
+            EventBody::HistoryStarted(started) => self.history_started(started, event.seq),
+            EventBody::HistoryFailed(_) => self.history_failed(),
+            EventBody::UndoApplied(_) => self.undo_applied(),
+            EventBody::SessionRewound(rewound) => self.session_rewound(rewound),
+            EventBody::WarningRaised(_)
+            | EventBody::SessionMoved(_)
+            | EventBody::SessionImported(_)
+            | EventBody::SessionForked(_) => Ok(()),
             EventBody::RuleAdded(_) | EventBody::RuleRemoved(_) => {
                 Err("always-rules belong to the fleet-wide stream")
             }

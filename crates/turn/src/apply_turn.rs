@@ -58,6 +58,8 @@ impl Durable {
             summarizing: false,
             stopped_at_limit: false,
             guards: Guards::default(),
+            stops: 0,
+            goes_on: false,
             compactions: 0,
         });
         Ok(())
@@ -84,7 +86,8 @@ impl Durable {
                 NoteKind::PlanReminder
                 | NoteKind::HookContext
                 | NoteKind::LimitNotice
-                | NoteKind::JobNotice => {}
+                | NoteKind::JobNotice
+                | NoteKind::HistoryNotice => {}
             }
         }
         Ok(())

@@ -10,6 +10,9 @@ use crate::{ending, judging, talk, words};
 use agentd_protocol::{EffectClass, ToolCallId, ToolFinished, ToolOutcome, ToolStarted, ToolStatus};
 use std::collections::BTreeMap;
 
+/// The word for programs in the result of a call that may not run.
+const DENIED: &str = "E_POLICY";
+
 /// Takes the step's calls as far as they go. True when the step is over.
 pub(crate) fn advance(draft: &mut Draft<'_, '_>) -> bool {
     close_decided(draft);
@@ -37,14 +40,19 @@ pub(crate) fn ended(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, outcome: T
     }
 }
 
+/// The result of a call that may not run.
+pub(crate) fn denied(text: String) -> ToolOutcome {
+    ToolOutcome::text(ToolStatus::Denied, text).coded(DENIED)
+}
+
 /// What was denied, and questions that were answered.
 fn close_decided(draft: &mut Draft<'_, '_>) {
     let decided: Vec<_> = draft
         .durable()
         .open_calls()
         .filter_map(|call| match &call.stage {
-            Stage::Denied(text) => Some((call.id, ToolStatus::Denied, text.clone())),
-            Stage::Answered(text) => Some((call.id, ToolStatus::Ok, text.clone())),
+            Stage::Denied(text) => Some((call.id, denied(text.clone()))),
+            Stage::Answered(text) => Some((call.id, ToolOutcome::text(ToolStatus::Ok, text.clone()))),
             Stage::Named
             | Stage::Proposed
             | Stage::ToAsk
@@ -54,11 +62,8 @@ fn close_decided(draft: &mut Draft<'_, '_>) {
             | Stage::Closed(_) => None,
         })
         .collect();
-    for (tool_call, status, text) in decided {
-        draft.emit(ToolFinished {
-            tool_call,
-            outcome: ToolOutcome::text(status, text),
-        });
+    for (tool_call, outcome) in decided {
+        draft.emit(ToolFinished { tool_call, outcome });
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::effect::Reply;
 use crate::input::{Command, NewInput};
-use crate::{approvals, ending, inbox, jobs, words};
+use crate::{approvals, ending, history, inbox, jobs, words};
 use agentd_protocol::{
     Delivery, Fault, Principal, SessionCreated, SessionPaused, SessionResumed, SessionUpdated, TurnId,
 };
@@ -49,11 +49,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
         Command::Create { created, first } => create(draft, *created, first),
         Command::Send(new) => inbox::send(draft, new),
         Command::CancelInput(input) => inbox::cancel(draft, input),
-        Command::CancelTurn {
-            expect,
-            reason,
-            jobs,
-        } => cancel_turn(draft, expect, reason, jobs),
+        Command::CancelTurn { expect, reason, jobs } => cancel_turn(draft, expect, reason, jobs),
         Command::Decide {
             approval,
             decision,
@@ -84,6 +80,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
             }
             Ok(DONE)
         }
+        Command::Rework(rework) => history::begin(draft, *rework),
         Command::Close { reason, force } => inbox::close(draft, reason, force),
         Command::Update {
             title,

@@ -39,6 +39,10 @@ pub struct Config {
     pub max_queue: usize,
     /// Bytes of partial text that are kept.
     pub max_partial_bytes: usize,
+    /// What hooks are told of.
+    pub hooks: Vec<HookEvent>,
+    /// How often the hooks of a turn's end may have it go on.
+    pub stop_rounds: u32,
     /// The compiled `intent_patterns`; construct it with `Default`, the rest is done when first needed.
     pub intent: IntentMatcher,
 }

@@ -3,11 +3,11 @@
 use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::input::Input;
-use agentd_protocol::WarningRaised;
 use crate::{
-    approvals, attempts, calls, command, ending, hooks, inbox, jobs, judging, overflow, recover, steps,
-    timers,
+    approvals, attempts, calls, command, ending, history, hooks, inbox, jobs, judging, occasions, overflow,
+    recover, steps, timers,
 };
+use agentd_protocol::WarningRaised;
 
 /// Decides what follows from an input.
 pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
@@ -30,11 +30,17 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
             shrunk,
         } => overflow::shrunk(draft, (call, attempt), shrunk),
         Input::Hooked { tool_call, records } => hooks::finished(draft, tool_call, records),
+        Input::Heard { number, records } => occasions::heard(draft, number, records),
         Input::Judged { tool_call, judged } => judging::judged(draft, tool_call, judged),
         Input::ToolEnded { tool_call, outcome } => calls::ended(draft, tool_call, outcome),
         Input::JobStarted { job, command } => jobs::started(draft, job, command),
         Input::JobEnded { job, end } => jobs::ended(draft, job, end),
         Input::Deciders { approval, count } => approvals::counted(draft, approval, count),
+        Input::Warned { code, message } => draft.emit(WarningRaised {
+            code: code.to_owned(),
+            message,
+        }),
+        Input::Reworked(reworked) => history::ended(draft, reworked),
         Input::Timer { key, generation } => timers::fired(draft, key, generation),
         Input::Recover => recover::recover(draft),
         Input::Drain => {
@@ -42,7 +48,10 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
             jobs::stop_all(draft, jobs::DRAINING);
         }
     }
+    occasions::begin(draft);
     go_on(draft);
+    occasions::announce(draft);
+    occasions::reconcile(draft);
     timers::reconcile(draft);
 }
 

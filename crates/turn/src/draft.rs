@@ -108,6 +108,11 @@ impl<'a, 's> Draft<'a, 's> {
         }
     }
 
+    /// The facts of this step so far.
+    pub(crate) fn happened(&self) -> &[Event] {
+        &self.step.events
+    }
+
     pub(crate) fn effect(&mut self, effect: Effect) {
         self.step.effects.push(effect);
     }

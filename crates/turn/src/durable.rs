@@ -3,9 +3,9 @@
 use crate::open_call::OpenCall;
 use crate::outer::{Outer, Tries};
 use agentd_protocol::{
-    ApprovalId, Budget, CallId, EndReason, FailureClass, InputId, OpenApproval, QueuedInput, Remedy,
-    RunningJob, Seq, SessionCreated, SessionId, StopReason, ThinkingLevel, Timestamp, TodoItem, ToolCallId,
-    TurnError, TurnId, Usage,
+    ApprovalId, Budget, CallId, EndReason, FailureClass, HistoryStarted, InputId, OpenApproval, QueuedInput,
+    Remedy, RunningJob, Seq, SessionCreated, SessionId, StopReason, ThinkingLevel, Timestamp, TodoItem,
+    ToolCallId, TurnError, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -54,6 +54,9 @@ pub struct Durable {
     /// What model calls leave for later ones: credentials, lessons, stand-ins, the prompt cache.
     #[serde(default)]
     pub outer: Outer,
+    /// The hooks were told that the session begins.
+    #[serde(default)]
+    pub greeted: bool,
     /// What the agent means to do.
     #[serde(default)]
     pub todo: Vec<TodoItem>,
@@ -66,6 +69,18 @@ pub struct Durable {
     /// What became of jobs, in words that the model has not read.
     #[serde(default)]
     pub job_news: Vec<String>,
+    /// Files are being put back, or the conversation is going back: no turn starts meanwhile.
+    #[serde(default)]
+    pub history: Option<OpenHistory>,
+}
+
+/// Work on history that was started and has not ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OpenHistory {
+    /// The seq of its `history.started`.
+    pub seq: Seq,
+    /// What.
+    pub started: HistoryStarted,
 }
 
 /// Since when, and why.
@@ -147,6 +162,12 @@ pub struct Turn {
     pub stopped_at_limit: bool,
     /// What the guards count.
     pub guards: crate::guards::Guards,
+    /// How often hooks had it go on when it was about to end.
+    #[serde(default)]
+    pub stops: u32,
+    /// They want another model call.
+    #[serde(default)]
+    pub goes_on: bool,
     /// Compactions because the conversation was too long for the model.
     #[serde(default)]
     pub compactions: u32,
@@ -273,10 +294,12 @@ impl Durable {
             last: None,
             budget_warned: false,
             outer: Outer::default(),
+            greeted: false,
             todo: Vec::new(),
             jobs: Vec::new(),
             jobs_started: 0,
             job_news: Vec::new(),
+            history: None,
         }
     }
 

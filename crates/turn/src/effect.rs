@@ -1,6 +1,8 @@
 //! What the core wants done: the closed list of effects.
 
+use crate::durable::OpenHistory;
 use crate::input::TimerKey;
+use crate::topic::Topic;
 use agentd_protocol::{
     ApprovalId, CallId, EffectClass, Event, Fault, InputId, Principal, RequestPart, SandboxLevel, Seq,
     ThinkingLevel, ToolCallId,
@@ -13,7 +15,7 @@ use serde_json::Value;
 pub struct Step {
     /// New facts, in order, with their seqs.
     pub events: Vec<Event>,
-    /// What to do. [`Effect::RunTool`] only after `events` are durable (I4); everything else at once.
+    /// What to do. [`Effect::RunTool`] and [`Effect::AskHooks`] only after `events` are durable (I4); everything else at once.
     pub effects: Vec<Effect>,
     /// The answer to a command: sent after `events` are durable (I1), at once when there are none.
     pub reply: Option<Result<Reply, Fault>>,
@@ -99,6 +101,11 @@ pub enum Effect {
         /// The call.
         tool_call: ToolCallId,
     },
+    /// Put files and the conversation back, once this step's events are durable; answered by `Input::Reworked`.
+    Rework {
+        /// What.
+        work: Box<OpenHistory>,
+    },
     /// Kill all background jobs.
     KillJobs,
     /// Set or replace a timer.
@@ -119,6 +126,18 @@ pub enum Effect {
     CountDeciders {
         /// For which approval.
         approval: ApprovalId,
+    },
+    /// Tell the hooks, once this step's events are durable; answered by `Input::Heard`.
+    AskHooks {
+        /// Handed back with the answer.
+        number: u64,
+        /// Of what.
+        topic: Topic,
+    },
+    /// Nobody waits for these hooks any more.
+    DropHooks {
+        /// Which asking.
+        number: u64,
     },
     /// Add an always-rule to the fleet-wide stream.
     AddRule {

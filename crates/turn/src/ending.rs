@@ -5,7 +5,7 @@ use crate::durable::Phase;
 use crate::effect::Effect;
 use crate::guards::STUTTER;
 use crate::open_call::Stage;
-use crate::{approvals, attempts, judging, limits, overflow, remedy, words};
+use crate::{approvals, attempts, calls, judging, limits, overflow, remedy, words};
 use agentd_protocol::{
     ApprovalId, EndReason, FailureClass, ModelFailed, ToolFinished, ToolOutcome, ToolStatus, TurnError,
     TurnFinished,
@@ -92,9 +92,13 @@ pub(crate) fn close_calls(draft: &mut Draft<'_, '_>, why: &str) {
                 (ToolStatus::Interrupted, why.to_owned())
             }
         };
+        let outcome = match status {
+            ToolStatus::Denied => calls::denied(text),
+            _ => ToolOutcome::text(status, text),
+        };
         let outcome = ToolOutcome {
             duration_ms,
-            ..ToolOutcome::text(status, text)
+            ..outcome
         };
         draft.emit(ToolFinished { tool_call, outcome });
     }

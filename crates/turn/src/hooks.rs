@@ -11,14 +11,18 @@ use serde_json::Value;
 
 /// Hooks of a call ended. Before its verdict the call may not be in the log yet: what they said waits for it.
 pub(crate) fn finished(draft: &mut Draft<'_, '_>, id: ToolCallId, records: Vec<HookFinished>) {
-    let before = records.iter().any(|record| record.event == HookEvent::PreToolUse);
+    let before = records
+        .iter()
+        .any(|record| matches!(record.event, HookEvent::PreToolUse | HookEvent::PermissionRequest));
     if before && !draft.volatile().pending.contains(&id) {
         // Its time was over, and the call is denied.
         return;
     }
     let volatile = draft.volatile();
+    // Each asking has its own deadline: what comes after it has its whole time.
+    volatile.timers.remove(&TimerKey::Judging);
     if volatile.answer.is_some() {
-        volatile.hooked.insert(id, records);
+        volatile.hooked.entry(id).or_default().extend(records);
         return;
     }
     judging::propose_all(draft);

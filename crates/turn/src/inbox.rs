@@ -4,7 +4,7 @@ use crate::draft::Draft;
 use crate::durable::{Durable, Waiting};
 use crate::effect::Reply;
 use crate::input::NewInput;
-use crate::{ending, jobs};
+use crate::{ending, history, jobs, occasions};
 use agentd_protocol::{
     Block, Delivery, Fault, InputAccepted, InputCancelled, InputId, Seq, SessionClosed, TurnStarted,
 };
@@ -79,7 +79,7 @@ fn check_room(draft: &Draft<'_, '_>) -> Result<(), Fault> {
 /// Takes an input back that has not joined.
 pub(crate) fn cancel(draft: &mut Draft<'_, '_>, input: InputId) -> Result<Reply, Fault> {
     if draft.durable().waiting(input).is_some() {
-        draft.emit_by_caller(InputCancelled { input });
+        draft.emit_by_caller(InputCancelled { input, reason: None });
         Ok(Reply::Done { seq: 0 })
     } else if draft.durable().gone.contains(&input) {
         let message = format!(
@@ -97,6 +97,7 @@ pub(crate) fn cancel(draft: &mut Draft<'_, '_>, input: InputId) -> Result<Reply,
 
 /// Takes no more input; what waits is given back.
 pub(crate) fn close(draft: &mut Draft<'_, '_>, reason: String, force: bool) -> Result<Reply, Fault> {
+    history::none_open(draft)?;
     if draft.turn().is_some() {
         if !force {
             return Err(Fault::conflict("turn_running", "a turn runs in this session")
@@ -111,7 +112,7 @@ pub(crate) fn close(draft: &mut Draft<'_, '_>, reason: String, force: bool) -> R
         .map(|waiting| waiting.queued.input)
         .collect();
     for input in waiting {
-        draft.emit_by_caller(InputCancelled { input });
+        draft.emit_by_caller(InputCancelled { input, reason: None });
     }
     jobs::stop_all(draft, "the session was closed");
     draft.emit_by_caller(SessionClosed { reason });
@@ -119,12 +120,13 @@ pub(crate) fn close(draft: &mut Draft<'_, '_>, reason: String, force: bool) -> R
 }
 
 /// The inputs that join at the next model call of the running turn: those it began with, and steers.
-pub(crate) fn joins_next(durable: &Durable) -> impl Iterator<Item = InputId> {
-    let joining = durable
-        .inbox
-        .iter()
-        .filter(|waiting| waiting.taken || !is_queued(waiting));
-    joining.map(|waiting| waiting.queued.input)
+pub(crate) fn joins_next(draft: &Draft<'_, '_>) -> Vec<InputId> {
+    let inbox = draft.durable().inbox.iter();
+    let joining = inbox.filter(|waiting| {
+        let wanted = || !is_queued(waiting) && occasions::lets_in(draft, waiting.queued.input);
+        waiting.taken || wanted()
+    });
+    joining.map(|waiting| waiting.queued.input).collect()
 }
 
 /// The inputs that start the next turn: everything that somebody wants now, else the first of the queue.
@@ -143,11 +145,12 @@ pub(crate) fn starts_next(durable: &Durable) -> Vec<InputId> {
 
 /// Starts the next turn if inputs wait for it and nothing holds the session. True when it did.
 pub(crate) fn begin_turn(draft: &mut Draft<'_, '_>) -> bool {
-    if draft.held() || draft.durable().closed.is_some() {
+    if draft.held() || draft.durable().closed.is_some() || draft.durable().history.is_some() {
         return false;
     }
     let inputs = starts_next(draft.durable());
-    if inputs.is_empty() {
+    let free = occasions::lets_begin(draft) && inputs.iter().all(|input| occasions::lets_in(draft, *input));
+    if inputs.is_empty() || !free {
         return false;
     }
     let turn = draft.stamp().turn();

@@ -1,10 +1,11 @@
 //! Everything that can happen to an agent: the closed list of inputs.
 
+use crate::history::{Rework, Reworked};
 use crate::jobs::JobEnd;
 use crate::talk::Talk;
 use agentd_protocol::{
-    Advice, ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextTruncated, Decision, Delivery,
-    EffectClass, FailureClass, HookFinished, InputId, Labels, Latency, PermissionMode, Principal,
+    Advice, ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextTruncated, Decision,
+    Delivery, EffectClass, FailureClass, HookFinished, InputId, Labels, Latency, PermissionMode, Principal,
     SandboxLevel, Scope, SessionCreated, Stamp, StopReason, ThinkingLevel, ToolCallId, ToolOutcome,
     TurnError, TurnId, Usage, Verdict,
 };
@@ -102,6 +103,13 @@ pub enum Input {
         /// What they said.
         records: Vec<HookFinished>,
     },
+    /// The hooks that were asked about something else than a call ended.
+    Heard {
+        /// Which asking; a stale one is ignored.
+        number: u64,
+        /// What they said.
+        records: Vec<HookFinished>,
+    },
     /// A tool call ended: its result, or what stands for it after a panic or a kill.
     ToolEnded {
         /// The call.
@@ -139,6 +147,15 @@ pub enum Input {
         /// What came of it.
         shrunk: Shrunk,
     },
+    /// Something outside of the turn is worth a person's attention.
+    Warned {
+        /// A stable word.
+        code: &'static str,
+        /// What.
+        message: String,
+    },
+    /// Work on files and history ended.
+    Reworked(Reworked),
     /// A timer fired.
     Timer {
         /// Which.
@@ -205,6 +222,8 @@ pub enum Command {
         /// Also while a turn runs.
         force: bool,
     },
+    /// Put files back, or the conversation, or both. Refused with `conflict` while a turn runs.
+    Rework(Box<Rework>),
     /// Change settings.
     Update {
         /// New title.

@@ -25,6 +25,7 @@ mod effect;
 mod ending;
 mod error;
 mod guards;
+mod history;
 mod hooks;
 mod inbox;
 mod input;
@@ -33,6 +34,7 @@ mod jobs;
 mod judging;
 mod launch;
 mod limits;
+mod occasions;
 mod open_call;
 mod outer;
 mod overflow;
@@ -44,6 +46,7 @@ mod steps;
 mod stutter;
 mod talk;
 mod timers;
+mod topic;
 mod volatile;
 mod words;
 
@@ -56,6 +59,7 @@ pub use durable::{Attempt, Durable, LastTurn, Mark, OpenHistory, Phase, Totals, 
 pub use effect::{Effect, Reply, Shrink, Step};
 pub use error::FoldError;
 pub use guards::Guards;
+pub use history::{Rework, Reworked};
 pub use input::{
     CallPlan, Command, Input, Judged, ModelAnswer, ModelFacts, ModelFailure, NewInput, Scene, Shrunk,
     TimerKey,
@@ -67,3 +71,4 @@ pub use outer::{Away, Outer, Taught, Tries, Warm};
 pub use remedy::{Again, Elsewhere, Parking, Row, TABLE, markdown as remedies_markdown, row as remedies_of};
 pub use stutter::stutters;
 pub use talk::Talk;
+pub use topic::{Notice, Topic};

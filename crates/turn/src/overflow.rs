@@ -4,8 +4,9 @@ use crate::draft::Draft;
 use crate::durable::{Attempt, Phase};
 use crate::effect::{Effect, Shrink};
 use crate::input::Shrunk;
-use crate::{ending, limits, remedy};
-use agentd_protocol::{Advice, CallId, EndReason, FailureClass, Remedy};
+use crate::topic::Topic;
+use crate::{ending, limits, occasions, remedy};
+use agentd_protocol::{Advice, CallId, EndReason, FailureClass, HookEvent, Remedy, WarningRaised};
 
 /// Percent of the room that the conversation may have after the first, second and any later compaction.
 const AFTER_COMPACTION: [u64; 3] = [60, 40, 25];
@@ -104,8 +105,47 @@ pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
 
 fn ask(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
     let Shrinking { call, attempt, how } = shrinking;
-    let target_tokens = target(draft, how);
+    let hears = how == Shrink::Compact && draft.config().hooks.contains(&HookEvent::Compaction);
+    if hears && draft.seen().draining {
+        // The next incarnation asks.
+        return;
+    }
     draft.volatile().shrinking = Some(shrinking);
+    if hears {
+        let (tokens, target) = (draft.scene.input_tokens_estimate, target(draft, how));
+        let topic = Topic::Compaction {
+            call,
+            attempt,
+            tokens,
+            target,
+        };
+        return occasions::ask(draft, topic);
+    }
+    start(draft, shrinking);
+}
+
+/// Hooks may be asked about the compaction for this attempt.
+pub(crate) fn is_vetted(shrinking: Option<Shrinking>, id: (CallId, u32)) -> bool {
+    shrinking.is_some_and(|asked| (asked.call, asked.attempt) == id && asked.how == Shrink::Compact)
+}
+
+/// The hooks were asked about a compaction. Without it long results can still be cut.
+pub(crate) fn vetted(draft: &mut Draft<'_, '_>, id: (CallId, u32), objection: Option<String>) {
+    let Some(asked) = draft.seen().shrinking.filter(|asked| is_vetted(Some(*asked), id)) else {
+        return;
+    };
+    let Some(why) = objection else {
+        return start(draft, asked);
+    };
+    let code = "compaction_vetoed".to_owned();
+    let message = format!("the conversation is not summed up: {why}");
+    draft.emit(WarningRaised { code, message });
+    shrunk(draft, id, Shrunk::Nothing);
+}
+
+fn start(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
+    let Shrinking { call, attempt, how } = shrinking;
+    let target_tokens = target(draft, how);
     draft.effect(Effect::Shrink {
         call,
         attempt,

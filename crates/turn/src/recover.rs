@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::open_call::{Stage, Started};
-use crate::{calls, jobs, words};
+use crate::{calls, history, jobs, words};
 use agentd_protocol::{
     JobLost, Recovered, SessionRecovered, ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
 };
@@ -13,10 +13,12 @@ pub(crate) fn recover(draft: &mut Draft<'_, '_>) {
     let lost_attempt = lost_attempt(draft);
     let dangling = dangling(draft);
     let lost_jobs = jobs::lost(draft);
-    if lost_attempt.is_none() && dangling.is_empty() && lost_jobs.is_empty() {
+    let history = history::lost(draft);
+    if lost_attempt.is_none() && dangling.is_empty() && lost_jobs.is_empty() && history.is_none() {
         return;
     }
-    let mut closed: Vec<Recovered> = lost_attempt.into_iter().collect();
+    let history = history.map(|seq| recovered("history", seq.to_string(), "run_again"));
+    let mut closed: Vec<Recovered> = lost_attempt.into_iter().chain(history).collect();
     closed.extend(dangling.iter().map(|(id, started)| {
         recovered(
             "tool_call",
@@ -33,6 +35,7 @@ pub(crate) fn recover(draft: &mut Draft<'_, '_>) {
     let jobs = lost_jobs.iter();
     closed.extend(jobs.map(|job| recovered("job", job.to_string(), "lost")));
     draft.emit(SessionRecovered { closed });
+    history::again(draft);
     for job in lost_jobs {
         let reason = words::JOB_LOST.to_owned();
         draft.emit(JobLost { job, reason });

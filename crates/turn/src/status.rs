@@ -3,7 +3,7 @@
 use crate::agent::Agent;
 use crate::durable::{Durable, LastTurn, Phase, Turn};
 use crate::open_call::{OpenCall, Stage};
-use crate::{inbox, overflow};
+use crate::{inbox, occasions, overflow};
 use agentd_protocol::{
     ApprovalKind, EndReason, FailureClass, OpenApproval, PermissionMode, Remedy, RunState, Status, Summary,
     Timestamp, WaitReason,
@@ -24,6 +24,10 @@ impl Agent {
         }
         match &durable.turn {
             Some(turn) => self.status_of_turn(turn, now),
+            None if occasions::holds_up(&self.volatile) => {
+                let reason = "hooks are asked before it begins";
+                status(RunState::Starting, reason, durable.updated_at)
+            }
             None => idle(durable),
         }
     }
@@ -75,7 +79,12 @@ impl Agent {
         if turn.calls.iter().any(OpenCall::is_open) {
             return status(RunState::RunningTool, "a tool call is about to run", changed_at);
         }
-        status(RunState::Starting, "the next step is about to begin", changed_at)
+        let reason = if occasions::holds_up(&self.volatile) {
+            "hooks are asked about what comes next"
+        } else {
+            "the next step is about to begin"
+        };
+        status(RunState::Starting, reason, changed_at)
     }
 
     /// The list row: folded state, open approvals, queue, when to come back.
@@ -220,7 +229,7 @@ const fn waits_for(kind: ApprovalKind) -> WaitReason {
     }
 }
 
-const fn failed(reason: EndReason) -> bool {
+pub(crate) const fn failed(reason: EndReason) -> bool {
     !matches!(
         reason,
         EndReason::Completed | EndReason::Cancelled | EndReason::Denied
@@ -228,6 +237,13 @@ const fn failed(reason: EndReason) -> bool {
 }
 
 fn idle(durable: &Durable) -> Status {
+    if durable.history.is_some() {
+        let (state, why) = (
+            RunState::Waiting(WaitReason::Workspace),
+            "files or the conversation are being put back",
+        );
+        return status(state, why, durable.updated_at);
+    }
     if let Some(paused) = &durable.paused {
         return status(RunState::Paused, &paused.reason, paused.at);
     }
@@ -277,7 +293,7 @@ fn wake_at(durable: &Durable) -> Option<Timestamp> {
 /// Whether a new incarnation would have something to do at once.
 fn resumable(durable: &Durable) -> bool {
     // After a restart they are lost, and that is to be written down.
-    if !durable.jobs.is_empty() {
+    if !durable.jobs.is_empty() || durable.history.is_some() {
         return true;
     }
     let free = durable.paused.is_none() && durable.closed.is_none();

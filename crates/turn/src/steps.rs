@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::durable::{Durable, Phase, Turn};
 use crate::limits::{self, Leave};
-use crate::{Config, ending, inbox, intent, jobs, launch, words};
+use crate::{Config, ending, inbox, intent, jobs, launch, occasions, words};
 use agentd_protocol::{EndReason, NoteInjected, NoteKind, StopReason, Timestamp, TurnError};
 
 /// What follows a step.
@@ -17,7 +17,9 @@ enum Next {
 /// Ends the turn, or starts its next model call unless the session is held. True when there may be more to do.
 pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
     let Some(turn) = draft.turn() else { return false };
-    let nudge = match decide_next(draft.durable(), turn, draft.config(), draft.now()) {
+    let joining = !inbox::joins_next(draft).is_empty();
+    let nudge = match decide_next(draft.durable(), turn, joining, draft) {
+        Next::End(EndReason::Completed, None) if !occasions::lets_stop(draft) => return false,
         Next::End(reason, error) => {
             ending::finish(draft, reason, error);
             return true;
@@ -56,7 +58,8 @@ fn inject_notes(draft: &mut Draft<'_, '_>, nudge: Option<&str>) {
     }
 }
 
-fn decide_next(durable: &Durable, turn: &Turn, config: &Config, now: Timestamp) -> Next {
+fn decide_next(durable: &Durable, turn: &Turn, joining: bool, draft: &Draft<'_, '_>) -> Next {
+    let (config, now) = (draft.config(), draft.now());
     if turn.stopped_at_limit {
         return Next::End(EndReason::MaxTurns, Some(limits::steps_used_up(turn.steps)));
     }
@@ -95,7 +98,7 @@ fn decide_next(durable: &Durable, turn: &Turn, config: &Config, now: Timestamp) 
     if turn.summarizing {
         return Next::End(EndReason::MaxTurns, Some(limits::steps_used_up(turn.steps)));
     }
-    if called || stop == StopReason::PauseTurn || inbox::joins_next(durable).next().is_some() {
+    if called || stop == StopReason::PauseTurn || joining || turn.goes_on {
         return Next::Call(None);
     }
     match nudge(durable, turn, config, now) {

@@ -5,6 +5,8 @@ mod attempts;
 mod cache;
 mod calls;
 mod guards;
+mod history;
+mod hooks;
 mod inbox;
 mod jobs;
 mod limits;

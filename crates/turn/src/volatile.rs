@@ -3,7 +3,8 @@
 use crate::input::{CallPlan, ModelAnswer, TimerKey};
 use crate::overflow::{Shrinking, Window};
 use crate::stutter::Stutter;
-use agentd_protocol::{ApprovalId, CallId, HookFinished, ToolCallId, ToolOutcome, Verdict};
+use crate::topic::Topic;
+use agentd_protocol::{ApprovalId, CallId, HookFinished, InputId, ToolCallId, ToolOutcome, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The volatile state of an agent.
@@ -17,6 +18,16 @@ pub(crate) struct Volatile {
     pub(crate) pending: BTreeSet<ToolCallId>,
     /// What hooks said of calls that are not in the log yet.
     pub(crate) hooked: BTreeMap<ToolCallId, Vec<HookFinished>>,
+    /// What hooks are being asked besides, by the number of the asking.
+    pub(crate) asked: BTreeMap<u64, Topic>,
+    /// The number of the last asking.
+    pub(crate) askings: u64,
+    /// The hooks were told of the session's beginning.
+    pub(crate) greeted: bool,
+    /// Inputs that hooks let through, with what they add.
+    pub(crate) screened: BTreeMap<InputId, Option<String>>,
+    /// The hooks have nothing against the end of the turn.
+    pub(crate) may_stop: bool,
     /// How judged calls would run.
     pub(crate) plans: BTreeMap<ToolCallId, CallPlan>,
     /// Calls whose kid runs.
@@ -41,6 +52,8 @@ pub(crate) struct Volatile {
     pub(crate) sent_prefix: Option<u64>,
     /// The same of the last request that was answered.
     pub(crate) warm_prefix: Option<u64>,
+    /// Files or the conversation are being put back.
+    pub(crate) reworking: bool,
     /// Nothing new is started.
     pub(crate) draining: bool,
 }
@@ -87,5 +100,6 @@ impl Volatile {
         self.backoff_over = false;
         self.insists = false;
         self.shrinking = None;
+        self.may_stop = false;
     }
 }

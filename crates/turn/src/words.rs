@@ -103,6 +103,34 @@ pub(crate) fn near_the_end(limit: LimitKind) -> String {
     format!("At least 90 % of this session's {what} budget is used. Bring the work to a good end soon.")
 }
 
+/// The most files that a note names.
+const NAMED: usize = 20;
+
+/// The note after a person put files back, or the conversation.
+pub(crate) fn put_back(files: &[String], rewound: bool) -> String {
+    let mut words = String::new();
+    if rewound {
+        words.push_str(
+            "The person took the conversation back to this point; what came after it is not shown. ",
+        );
+    }
+    if files.is_empty() {
+        words.push_str("Files and whatever commands did were left as they are.");
+    } else {
+        let named: Vec<&str> = files.iter().take(NAMED).map(String::as_str).collect();
+        let more = match files.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let named = named.join(", ");
+        words.push_str(&format!(
+            "The person undid changes of these files: {named}{more}. What commands did was not undone."
+        ));
+    }
+    words.push_str(" Read a file again before you rely on what it holds.");
+    words
+}
+
 /// A limit's name in a sentence.
 pub(crate) const fn limit_name(limit: LimitKind) -> &'static str {
     match limit {

@@ -82,6 +82,6 @@ pub(crate) struct DemoArgs {
 /// `help`.
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
-    /// A verb, or one of: exit-codes, output, environment, providers, rules, states
+    /// A verb, or one of: exit-codes, output, environment, hooks, providers, rules, states
     pub(crate) topic: Option<String>,
 }

@@ -64,7 +64,8 @@ impl Shown {
         }
         for part in text.split_inclusive('\n') {
             let room = LINE_CHARS.saturating_sub(self.open.chars().count());
-            self.open.extend(part.trim_end_matches(['\r', '\n']).chars().take(room));
+            self.open
+                .extend(part.trim_end_matches(['\r', '\n']).chars().take(room));
             if part.ends_with('\n') {
                 fresh.push(std::mem::take(&mut self.open));
             }
@@ -102,7 +103,10 @@ mod tests {
         let mut live = LiveOutput::default();
         assert_eq!(live.piece(ToolCallId::NIL, 0, "one\ntw"), ["one"]);
         assert_eq!(live.piece(ToolCallId::NIL, 6, "o\nthree"), ["two"]);
-        assert_eq!(result(&mut live, "one\ntwo\nthree\n[exit code 1]"), ["three", "[exit code 1]"]);
+        assert_eq!(
+            result(&mut live, "one\ntwo\nthree\n[exit code 1]"),
+            ["three", "[exit code 1]"]
+        );
         assert_eq!(result(&mut live, "one\n"), ["one"]);
     }
 

@@ -112,7 +112,15 @@ pub(crate) struct ServerListRow(pub(crate) ServerRow);
 
 impl Row for ServerListRow {
     fn columns(_wide: bool) -> Vec<&'static str> {
-        vec!["server", "workdir", "state", "tools", "busy", "restarts", "last error"]
+        vec![
+            "server",
+            "workdir",
+            "state",
+            "tools",
+            "busy",
+            "restarts",
+            "last error",
+        ]
     }
 
     fn cells(&self, wide: bool, _now: Timestamp) -> Vec<String> {

@@ -3,7 +3,9 @@
 use crate::render::amount::{span, tokens, word};
 use crate::render::live::text_of;
 use crate::render::transcript::{input_text, model_failed, turn_finished};
-use agentd_protocol::{EventBody, HookFinished, JobFinished, SessionRecovered, TodoItem, TodoStatus};
+use agentd_protocol::{
+    EventBody, HookFinished, InputCancelled, JobFinished, SessionRecovered, TodoItem, TodoStatus,
+};
 
 /// What an event says, in one line.
 pub(crate) fn summary(body: &EventBody) -> String {
@@ -17,7 +19,7 @@ pub(crate) fn summary(body: &EventBody) -> String {
         EventBody::SessionMoved(e) => format!("moved to node {}", e.node),
         EventBody::SessionImported(e) => format!("imported from {}", e.from),
         EventBody::InputAccepted(e) => input_text(&e.content),
-        EventBody::InputCancelled(e) => format!("taken back: {}", e.input.short()),
+        EventBody::InputCancelled(e) => taken_back(e),
         EventBody::NoteInjected(e) => format!("{}: {}", word(&e.kind), e.text),
         EventBody::ContextCompacted(e) => {
             format!(
@@ -66,13 +68,47 @@ pub(crate) fn summary(body: &EventBody) -> String {
     }
 }
 
+/// Work on files and history.
+#[expect(clippy::wildcard_enum_match_arm, reason = "the caller sends no other event")]
+fn history(body: &EventBody) -> String {
+    match body {
+        EventBody::HistoryStarted(e) => match (e.files.len(), e.rewind_to) {
+            (0, Some(to)) => format!("going back to {to}"),
+            (files, Some(to)) => format!("going back to {to}, with {files} files"),
+            (files, None) => format!("undoing changes of {files} files"),
+        },
+        EventBody::HistoryFailed(e) => format!("not put back: {}", e.message),
+        EventBody::UndoApplied(e) => {
+            let files: Vec<&str> = e.changes.iter().map(|change| change.path.as_str()).collect();
+            match files.as_slice() {
+                [] => "undone: the files were so already".to_owned(),
+                files => format!("undone: {} (undo id {})", files.join(", "), e.undo_id),
+            }
+        }
+        EventBody::SessionRewound(e) => format!("the conversation went back to {}", e.to_seq),
+        EventBody::SessionForked(e) => format!("forked from {} at {}", e.from, e.at_seq),
+        _ => String::new(),
+    }
+}
+
+/// Why an input left the queue.
+pub(crate) fn taken_back(event: &InputCancelled) -> String {
+    match &event.reason {
+        Some(reason) => format!("input {} was not let in: {reason}", event.input.short()),
+        None => format!("taken back: {}", event.input.short()),
+    }
+}
+
 fn hook(said: &HookFinished) -> String {
-    let mut line = format!("hook {}: {}", said.hook, word(&said.status));
+    let mut line = format!("hook {} ({:?}): {}", said.hook, said.event, word(&said.status));
     if let Some(decision) = &said.decision {
         line.push_str(&format!(", {}", word(decision)));
     }
     if said.input.is_some() {
         line.push_str(", it changed the input");
+    }
+    if said.output.is_some() {
+        line.push_str(", it changed the result");
     }
     if let Some(reason) = &said.reason {
         line.push_str(&format!(": {reason}"));

@@ -180,6 +180,11 @@ impl Transcript {
             | EventBody::SessionRecovered(_)
             | EventBody::SessionMoved(_)
             | EventBody::SessionImported(_)
+            | EventBody::HistoryStarted(_)
+            | EventBody::HistoryFailed(_)
+            | EventBody::UndoApplied(_)
+            | EventBody::SessionRewound(_)
+            | EventBody::SessionForked(_)
             | EventBody::RuleAdded(_)
             | EventBody::RuleRemoved(_)) => summary_line(body).into_iter().collect(),
         }

@@ -279,7 +279,9 @@ fn an_input_that_no_turn_takes_is_cancelled() {
     let input = Stamp::new(NOW, 7).input();
     let mut watch = TurnWatch::new(SessionId::NIL, input);
     assert_eq!(watch.waits(), Some(input));
-    let result = watch.observe(&event(1, None, InputCancelled { input })).unwrap();
+    let result = watch
+        .observe(&event(1, None, InputCancelled { input, reason: None }))
+        .unwrap();
     assert_eq!(
         (result.reason, result.exit()),
         (EndReason::Cancelled, Exit::CANCELLED)

@@ -115,6 +115,11 @@ impl TurnWatch {
             self.turn = event.turn;
         }
         let taken_back = matches!(&event.body, EventBody::InputCancelled(taken) if taken.input == self.input);
+        if let EventBody::InputCancelled(taken) = &event.body
+            && let Some(reason) = taken.reason.as_ref().filter(|_| taken_back)
+        {
+            return Some(self.not_let_in(reason));
+        }
         let closed = matches!(&event.body, EventBody::SessionClosed(_)) && self.turn.is_none();
         (taken_back || closed).then(|| self.never_ran())
     }
@@ -131,6 +136,18 @@ impl TurnWatch {
             tool_calls: std::mem::take(&mut self.calls),
             usage: finished.usage,
             cost_usd: finished.cost_usd,
+        }
+    }
+
+    /// A hook did not let the input in.
+    fn not_let_in(&self, reason: &str) -> RunResult {
+        RunResult {
+            reason: EndReason::Denied,
+            error: Some(TurnError {
+                class: "denied".to_owned(),
+                message: format!("the input was not let in: {reason}"),
+            }),
+            ..self.never_ran()
         }
     }
 

@@ -1,6 +1,7 @@
 //! `doctor`: what works, what does not, and how to mend it.
 
 mod checks;
+mod hooks;
 mod sandbox;
 
 use crate::ctx::Ctx;

@@ -8,11 +8,12 @@ use agentd_protocol::Fault;
 use clap::CommandFactory as _;
 use clap_complete::env::Shells;
 
-const TOPICS: [(&str, &str); 6] = [
+const TOPICS: [(&str, &str); 7] = [
     ("exit-codes", include_str!("../topics/exit-codes.txt")),
     ("output", include_str!("../topics/output.txt")),
     ("environment", include_str!("../topics/environment.txt")),
     ("rules", include_str!("../topics/rules.txt")),
+    ("hooks", include_str!("../topics/hooks.txt")),
     ("providers", include_str!("../topics/providers.txt")),
     ("states", include_str!("../topics/states.txt")),
 ];

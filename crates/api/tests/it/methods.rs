@@ -123,6 +123,9 @@ async fn bad_parameters_of_a_creation_name_what_is_wrong() {
         (json!({"labels": {"a": "b,c"}}), "bad_label"),
         (json!({"rules": ["allow Bash("]}), "bad_rule"),
         (json!({"tools": ["Telepathy"]}), "unknown_tool"),
+        (json!({"tools": ["mcp__mail__*"]}), "unknown_tool"),
+        (json!({"tools": ["mcp__files__"]}), "unknown_tool"),
+        (json!({"tools": ["mcp__files__a b"]}), "unknown_tool"),
         (json!({"model": "sonet"}), "unknown_model"),
         (json!({"max_turns": -2}), "bad_max_turns"),
         (

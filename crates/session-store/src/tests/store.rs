@@ -203,6 +203,7 @@ async fn every_small_change_is_answered() {
     let name = kit
         .store
         .call(SOON, |done| StoreMsg::PutBlob {
+            session,
             bytes: bytes.clone(),
             done,
         })

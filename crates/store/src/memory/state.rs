@@ -3,12 +3,12 @@
 use crate::read::{MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, clamp, id_part};
 use crate::sqlite::KEY_LIFE_MS;
 use crate::{
-    Append, Charge, Claim, Direction, EncodedEvent, Filter, IdempotencyKey, Outcome, Page, Range, Row,
+    Append, Blob, Charge, Claim, Direction, EncodedEvent, Filter, IdempotencyKey, Outcome, Page, Range, Row,
     Snapshot, StoreError, StoredKey, Watched, WatchedEvent,
 };
 use agentd_protocol::{AppendId, Principal, RunState, Seq, SessionId, Summary, Timestamp};
 use bytes::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -31,6 +31,8 @@ struct Session {
     summary: Option<Summary>,
     snapshot: Option<Snapshot>,
     deleted: Option<Timestamp>,
+    /// The names of blobs that live as long as it.
+    blobs: BTreeSet<String>,
 }
 
 impl Session {
@@ -102,6 +104,7 @@ impl State {
             self.cursor += 1;
             self.stream.insert(self.cursor, (append.session, event.seq));
         }
+        let names: BTreeSet<String> = append.blobs.iter().map(|blob| blob.name().to_owned()).collect();
         for blob in append.blobs {
             self.blobs.insert(blob.name().to_owned(), blob.bytes().clone());
         }
@@ -123,6 +126,7 @@ impl State {
             epoch: 1,
             ..Session::default()
         });
+        session.blobs.extend(names);
         session
             .events
             .extend(append.events.into_iter().map(|event| (event.seq, event)));
@@ -223,6 +227,18 @@ impl State {
         Ok(())
     }
 
+    pub(super) fn put_blob(&mut self, session: SessionId, blob: Blob) -> Result<(), StoreError> {
+        self.live_mut(session)?.blobs.insert(blob.name().to_owned());
+        self.blobs.insert(blob.name().to_owned(), blob.bytes().clone());
+        Ok(())
+    }
+
+    pub(super) fn share_blobs(&mut self, from: SessionId, to: SessionId) -> Result<(), StoreError> {
+        let shared = self.live_mut(from)?.blobs.clone();
+        self.live_mut(to)?.blobs.extend(shared);
+        Ok(())
+    }
+
     pub(super) fn watch(&self, after: Option<u64>, limit: u32) -> Watched {
         let Some(after) = after else {
             return Watched {
@@ -281,6 +297,8 @@ impl State {
             .retain(|_, session| session.deleted.is_none_or(|at| at >= before));
         let sessions = &self.sessions;
         self.stream.retain(|_, (id, _)| sessions.contains_key(id));
+        let used: BTreeSet<&String> = sessions.values().flat_map(|session| &session.blobs).collect();
+        self.blobs.retain(|name, _| used.contains(name));
         (held - self.sessions.len()) as u64
     }
 

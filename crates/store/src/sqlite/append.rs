@@ -3,7 +3,7 @@
 use super::values::{column, size, uid};
 use crate::blob::{BlobFiles, ROW_LIMIT};
 use crate::{Append, Blob, Clock, Outcome, StoreError};
-use agentd_protocol::{RunState, Timestamp};
+use agentd_protocol::{RunState, SessionId, Timestamp};
 use bytes::Bytes;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension, ToSql, params};
@@ -275,7 +275,15 @@ impl Staged {
     }
 }
 
-/// Stores content and notes who uses it; session 0 is for ever.
+/// The row of a session that is not deleted.
+pub(super) fn live(writer: &Connection, session: SessionId) -> rusqlite::Result<Option<i64>> {
+    let mut select = writer.prepare_cached("SELECT id FROM session WHERE uid = ?1 AND deleted_ms IS NULL")?;
+    select
+        .query_row([super::values::uid(session)], |row| row.get(0))
+        .optional()
+}
+
+/// Stores content and notes who uses it.
 pub(super) fn put_blob(writer: &Connection, files: &BlobFiles, blob: &Blob, id: i64) -> rusqlite::Result<()> {
     let small = blob.bytes().len() <= ROW_LIMIT;
     if !small {

@@ -2,8 +2,8 @@
 
 use super::schema::migrate;
 use crate::tests::kit::Kit;
-use crate::{Backend, Options, Outcome, Range, StoreError, open};
-use agentd_protocol::SessionId;
+use crate::{Append, Backend, Blob, Options, Outcome, Range, StoreError, open};
+use agentd_protocol::{AppendId, SessionId};
 use rusqlite::Connection;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -108,7 +108,10 @@ async fn only_we_can_look_into_the_files() {
     let dir = tempfile::tempdir().unwrap();
     let data = dir.path().join("data");
     let log = reopen(&data);
-    log.put_blob(vec![3; 300 * 1024].into()).await.unwrap();
+    let session = SessionId::from_parts(1, [1; 10]);
+    let mut append = Append::new(session, 1, 0, AppendId::from_parts(1, [2; 10]));
+    append.blobs = vec![Blob::new(vec![3; 300 * 1024].into())];
+    log.append(append).await;
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let modes = [
         "",

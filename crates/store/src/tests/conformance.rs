@@ -49,6 +49,7 @@ conformance!(
     words_resolve_to_ids_names_and_prefixes_of_either_end,
     a_deleted_session_is_gone,
     a_purge_removes_what_was_deleted_before_and_nothing_else,
+    a_blob_lives_as_long_as_a_session_that_uses_it,
     a_cursor_is_never_used_again,
     a_sound_store_checks_clean,
     a_closed_store_refuses,
@@ -536,8 +537,10 @@ async fn blobs_are_named_by_content_and_small_or_large_alike(kit: Kit) {
     assert!(kit.commits(append).await);
     assert_eq!(kit.log.blob(&names[0]).await.unwrap(), Some(small.clone()));
     assert_eq!(kit.log.blob(&names[1]).await.unwrap(), Some(large.clone()));
-    assert_eq!(kit.log.put_blob(small).await.unwrap(), names[0]);
-    assert_eq!(kit.log.put_blob(large).await.unwrap(), names[1]);
+    assert_eq!(kit.log.put_blob(session, small).await.unwrap(), names[0]);
+    assert_eq!(kit.log.put_blob(session, large).await.unwrap(), names[1]);
+    let nobody = kit.log.put_blob(kit.session(), Bytes::from_static(b"x")).await;
+    assert!(matches!(nobody, Err(StoreError::NotFound(_))));
     assert_eq!(kit.log.blob("../../etc/passwd").await.unwrap(), None);
     assert_eq!(kit.log.blob(&"0".repeat(64)).await.unwrap(), None);
 }
@@ -659,6 +662,37 @@ async fn a_purge_removes_what_was_deleted_before_and_nothing_else(kit: Kit) {
     );
     assert_eq!(kit.seqs(kept).await, [1]);
     assert!(kit.commits(kit.create(session, "new under an old id", 1)).await);
+}
+
+async fn a_blob_lives_as_long_as_a_session_that_uses_it(kit: Kit) {
+    let (session, copy) = (kit.created(1).await, kit.created(1).await);
+    let contents = [Bytes::from(vec![5; 300 * 1024]), Bytes::from_static(b"small")];
+    let mut names = Vec::new();
+    for content in &contents {
+        names.push(kit.log.put_blob(session, content.clone()).await.unwrap());
+    }
+    let alone = kit
+        .log
+        .put_blob(copy, Bytes::from_static(b"alone"))
+        .await
+        .unwrap();
+    kit.log.share_blobs(session, copy).await.unwrap();
+    // The newest event stays, whoever deleted its session.
+    let _newest = kit.created(1).await;
+    for (gone, left) in [(session, true), (copy, false)] {
+        assert!(kit.log.delete(gone).await.unwrap());
+        kit.pass(1);
+        assert_eq!(kit.log.purge(kit.now()).await.unwrap(), 1);
+        for (name, content) in names.iter().zip(&contents) {
+            let found = kit.log.blob(name).await.unwrap();
+            assert_eq!(found, left.then(|| content.clone()), "after {gone}");
+        }
+        assert_eq!(kit.log.blob(&alone).await.unwrap().is_some(), left);
+    }
+    assert!(matches!(
+        kit.log.share_blobs(session, copy).await,
+        Err(StoreError::NotFound(_))
+    ));
 }
 
 async fn a_cursor_is_never_used_again(kit: Kit) {

@@ -156,7 +156,11 @@ fn an_input_joins_where_a_model_call_names_it() {
 
 #[test]
 fn a_cancelled_input_never_joins() {
-    let cancelled = InputCancelled { input: input_id(1) }.into();
+    let cancelled = InputCancelled {
+        input: input_id(1),
+        reason: None,
+    }
+    .into();
     check(vec![input(1, "a"), cancelled, started(&[1])], &[]);
 }
 
@@ -275,7 +279,11 @@ fn the_providers_count_replaces_the_estimate() {
 fn any_body() -> impl Strategy<Value = EventBody> {
     prop_oneof![
         (0u8..6, "[a-z你 ]{0,12}").prop_map(|(n, text)| input(n, &text)),
-        (0u8..6).prop_map(|n| InputCancelled { input: input_id(n) }.into()),
+        (0u8..6).prop_map(|n| InputCancelled {
+            input: input_id(n),
+            reason: None
+        }
+        .into()),
         "[a-z]{1,8}".prop_map(|text| note(&text)),
         prop::collection::vec(0u8..6, 0..3).prop_map(|inputs| started(&inputs)),
         (prop::collection::btree_set(0u8..40, 0..4), 0u64..3).prop_map(|(calls, tokens)| finished(

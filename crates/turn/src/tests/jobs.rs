@@ -151,7 +151,9 @@ fn i5_a_kill_ends_jobs_with_the_turn_and_without_one() {
     world.command(kill(None)).unwrap();
     start(&mut world, 2);
     // It says which turn it means, and that one is over.
-    let late = world.command(kill(Some(agentd_protocol::TurnId::NIL))).unwrap_err();
+    let late = world
+        .command(kill(Some(agentd_protocol::TurnId::NIL)))
+        .unwrap_err();
     assert_eq!((late.code.as_str(), finished(&world).len()), ("no_turn", 1));
     let gentle = world.cancel().unwrap_err();
     assert_eq!(gentle.code, "no_turn");

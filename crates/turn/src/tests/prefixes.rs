@@ -79,7 +79,13 @@ fn happen(world: &mut World, dice: u32) {
                 world.restart();
             }
         }
-        _ => {}
+        _ if world.reworking.is_some() => {
+            world.reworked(!pick.is_multiple_of(3));
+        }
+        _ => {
+            let to = (pick as u64 % world.agent.durable().head).max(1);
+            drop(world.rework(pick.is_multiple_of(2), (!pick.is_multiple_of(4)).then_some(to)));
+        }
     }
 }
 

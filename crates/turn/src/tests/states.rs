@@ -97,7 +97,10 @@ fn an_impossible_fact_changes_nothing() {
     event.seq = 5;
     for body in [
         EventBody::SessionCreated(created(LoopLimits::default())),
-        EventBody::InputCancelled(InputCancelled { input: InputId::NIL }),
+        EventBody::InputCancelled(InputCancelled {
+            input: InputId::NIL,
+            reason: None,
+        }),
         EventBody::TurnStarted(TurnStarted { inputs: vec![] }),
         EventBody::RuleRemoved(RuleRemoved { rule: "x".into() }),
         event.body.clone(),

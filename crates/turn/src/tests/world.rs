@@ -24,6 +24,10 @@ pub(super) struct World {
     pub(super) timers: BTreeMap<TimerKey, (u64, u64)>,
     pub(super) counting: Vec<ApprovalId>,
     pub(super) rules: Vec<String>,
+    /// Hooks that are asked.
+    pub(super) asked: BTreeMap<u64, Topic>,
+    /// Work on the history that goes on.
+    pub(super) reworking: Option<OpenHistory>,
     /// How often all jobs were killed.
     pub(super) jobs_killed: u32,
     /// Runs of each call since its last `tool.started`.
@@ -149,7 +153,11 @@ impl World {
     }
 
     pub(super) fn with(created: SessionCreated) -> Self {
-        let agent = Agent::new(SessionId::NIL, config());
+        Self::configured(created, config())
+    }
+
+    pub(super) fn configured(created: SessionCreated, config: Arc<Config>) -> Self {
+        let agent = Agent::new(SessionId::NIL, config);
         let mut world = Self {
             shadow: agent.clone(),
             agent,
@@ -162,6 +170,8 @@ impl World {
             timers: BTreeMap::new(),
             counting: Vec::new(),
             rules: Vec::new(),
+            asked: BTreeMap::new(),
+            reworking: None,
             jobs_killed: 0,
             runs: BTreeMap::new(),
             idempotent: false,
@@ -273,6 +283,14 @@ impl World {
             Effect::KillModel { call, attempt } => self.models.retain(|model| *model != (call, attempt)),
             Effect::Judge { tool_call, name, .. } => self.judging.push((tool_call, name)),
             Effect::RunTool { tool_call, .. } => self.run(tool_call),
+            Effect::Rework { work } => {
+                assert!(
+                    self.log.iter().any(|event| event.seq == work.seq),
+                    "i4: the intent is in the log"
+                );
+                assert!(self.reworking.is_none(), "one at a time");
+                self.reworking = Some(*work);
+            }
             Effect::KillJobs => self.jobs_killed += 1,
             Effect::KillTool { tool_call } => self.running.retain(|running| *running != tool_call),
             Effect::SetTimer {
@@ -287,6 +305,19 @@ impl World {
             }
             Effect::CountDeciders { approval } => self.counting.push(approval),
             Effect::AddRule { rule, .. } => self.rules.push(rule),
+            Effect::AskHooks { number, topic } => {
+                assert!(self.agent.awaits_hooks(number), "its answer is waited for");
+                assert!(
+                    self.asked.insert(number, topic).is_none(),
+                    "each asking has a number of its own"
+                );
+            }
+            Effect::DropHooks { number } => {
+                assert!(
+                    self.asked.remove(&number).is_some(),
+                    "only what is asked is dropped"
+                );
+            }
         }
     }
 
@@ -543,7 +574,8 @@ impl World {
     /// The same, and of the log only a part was durable.
     pub(super) fn crash_at(&mut self, events: usize) {
         self.log.truncate(events);
-        self.agent = Agent::fold(SessionId::NIL, config(), &self.log).unwrap();
+        let config = Arc::clone(&self.agent.config);
+        self.agent = Agent::fold(SessionId::NIL, config, &self.log).unwrap();
         self.shadow = self.agent.clone();
         self.models.clear();
         self.judging.clear();
@@ -551,6 +583,44 @@ impl World {
         self.timers.clear();
         self.counting.clear();
         self.shrinks.clear();
+        self.asked.clear();
+        self.reworking = None;
+    }
+
+    /// Puts a file back, or the conversation, or both.
+    pub(super) fn rework(&mut self, undoes: bool, rewind_to: Option<Seq>) -> Result<Reply, Fault> {
+        let back = || FileBack {
+            path: "a".into(),
+            now: Some("1".into()),
+            wanted: None,
+            mode: None,
+        };
+        let work = HistoryStarted {
+            files: undoes.then(back).into_iter().collect(),
+            rewind_to,
+            ..HistoryStarted::default()
+        };
+        let head = self.agent.durable().head;
+        self.command(Command::Rework(Box::new(Rework { head, work })))
+    }
+
+    /// That work ends.
+    pub(super) fn reworked(&mut self, well: bool) -> &Step {
+        self.reworking.take().expect("there is work on the history");
+        let failed = || HistoryFailed {
+            code: "E_UNDO_CONFLICT".into(),
+            message: "a was changed".into(),
+        };
+        let applied = UndoApplied {
+            undoes: Vec::new(),
+            undo_id: "u".into(),
+            changes: Vec::new(),
+        };
+        self.input(Input::Reworked(if well {
+            Reworked::Done(applied)
+        } else {
+            Reworked::Failed(failed())
+        }))
     }
 
     pub(super) fn restart(&mut self) -> &Step {
@@ -634,6 +704,8 @@ impl World {
                 self.judge(VerdictKind::Allow);
             } else if !self.running.is_empty() {
                 self.end_tool(ok());
+            } else if self.reworking.is_some() {
+                self.reworked(true);
             } else if let Some(approval) = self.counting.pop() {
                 self.input(Input::Deciders { approval, count: 0 });
             } else if !self.agent.durable().approvals.is_empty() {

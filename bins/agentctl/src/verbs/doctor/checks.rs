@@ -45,6 +45,11 @@ pub(super) async fn all(ctx: &mut Ctx) -> Vec<Check> {
         .and_then(agentd_sandbox::noted_choice);
     let ours = settings.as_ref().ok().map(|loaded| &loaded.settings.sandbox);
     checks.extend(super::sandbox::checks(in_use, ours, found.as_ref()));
+    checks.extend(
+        settings
+            .iter()
+            .filter_map(|loaded| super::hooks::check(&loaded.settings.hooks)),
+    );
     checks.push(bash(ctx));
     checks.push(clock(now()));
     checks

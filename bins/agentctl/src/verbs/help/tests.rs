@@ -75,3 +75,11 @@ fn completion_scripts_ask_the_program_itself() {
         );
     }
 }
+
+#[test]
+fn the_hooks_topic_names_every_event() {
+    let topic = text(Some("hooks")).unwrap();
+    for event in agentd_protocol::HookEvent::ALL {
+        assert!(topic.contains(&format!("{event:?}")), "{event:?}");
+    }
+}

@@ -1,0 +1,216 @@
+//! `session.diff`: kept contents against the files as they are now. Reads files in a thread of its own, a few at a time.
+
+use crate::api::Api;
+use crate::history::unknown_turn;
+use crate::past::{Change, Past};
+use agentd_actor_kit::Read;
+use agentd_protocol::{DiffParams, Diffed, Fault, FileBack, FileChanged, FileDiff, SessionId};
+use agentd_tools::{Beneath, change, file_now};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How long files may take to be read.
+const WITHIN: Duration = Duration::from_secs(20);
+/// The most files of one diff.
+const MAX_FILES: usize = 500;
+/// Bytes of the diffs in one answer.
+const MAX_BYTES: usize = 4 << 20;
+
+/// One side of a comparison.
+enum Side {
+    /// It was kept, or was not there.
+    Kept(Option<Vec<u8>>),
+    /// It is what is there now.
+    Now,
+    /// It was not kept.
+    Lost,
+}
+
+/// One file to compare.
+struct Pair {
+    path: String,
+    before: Side,
+    after: Side,
+}
+
+impl Api {
+    pub(crate) async fn diff(&self, params: DiffParams) -> Result<Diffed, Fault> {
+        let row = self.row_of(&params.session).await?;
+        let session = row.summary.session;
+        let past = self.past(session, 0).await?;
+        let turn = match params.turn.as_deref() {
+            Some(word) => Some(unknown_turn(&past, word)?),
+            None => None,
+        };
+        let of_turn = |change: &Change| turn.is_none() || change.turn == turn;
+        let stays = past.stays(|_, of| turn.is_none() || of == turn);
+        let ends = ends(&past, of_turn, turn.is_some());
+        if ends.len() > MAX_FILES {
+            let message = format!(
+                "{} files were changed; at most {MAX_FILES} are compared",
+                ends.len()
+            );
+            return Err(Fault::limit("too_many_files", message).hint("ask for one turn"));
+        }
+        let mut pairs = Vec::new();
+        for (path, before, after) in ends {
+            pairs.push(Pair {
+                path,
+                before: self.side(before).await?,
+                after: match after {
+                    Some(after) => self.side(after).await?,
+                    None => Side::Now,
+                },
+            });
+        }
+        let files = self
+            .in_workdir(session, move |workdir, max| compared(workdir, max, pairs))
+            .await?;
+        Ok(Diffed { files, stays })
+    }
+
+    /// The files that are not as the session left them.
+    pub(crate) async fn conflicts(
+        &self,
+        session: SessionId,
+        files: &[FileBack],
+    ) -> Result<Vec<String>, Fault> {
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let files = files.to_vec();
+        self.in_workdir(session, move |workdir, max| {
+            let differs = |file: &FileBack| match file_now(workdir, &file.path, max) {
+                Ok(now) => {
+                    let hash = now.map(|(_, hash)| hash);
+                    hash != file.now && hash != file.wanted
+                }
+                Err(_) => true,
+            };
+            files.into_iter().filter(differs).map(|file| file.path).collect()
+        })
+        .await
+    }
+
+    async fn side(&self, hash: Option<String>) -> Result<Side, Fault> {
+        let Some(name) = hash else {
+            return Ok(Side::Kept(None));
+        };
+        let bytes = self.read(|done| Read::Blob { name, done }).await?;
+        Ok(bytes.map_or(Side::Lost, |bytes| Side::Kept(Some(bytes.to_vec()))))
+    }
+
+    async fn in_workdir<T: Send + 'static>(
+        &self,
+        session: SessionId,
+        look: impl FnOnce(&Beneath, u64) -> T + Send + 'static,
+    ) -> Result<T, Fault> {
+        let workdir = PathBuf::from(self.row(session).await?.summary.workdir);
+        let max = self.parts.settings.tools.max_file_bytes;
+        let _turn = tokio::time::timeout(WITHIN, self.comparing.acquire())
+            .await
+            .map_err(|_| Fault::busy("comparing", "too many comparisons of files go on"))?;
+        let work = tokio::task::spawn_blocking(move || {
+            let workdir = Beneath::open(&workdir).map_err(|error| {
+                Fault::unavailable("workdir_unavailable", error.to_string())
+                    .hint("the session's working directory must be there and readable")
+            })?;
+            Ok(look(&workdir, max))
+        });
+        tokio::time::timeout(WITHIN, work)
+            .await
+            .map_err(|_| Fault::timeout("files_slow", "the files cannot be read in time"))?
+            .map_err(|error| Fault::internal("comparing", error.to_string()))?
+    }
+}
+
+/// By path the content before the first chosen change, and, when only a part is chosen, the content before the next
+/// change after the last chosen one; absent: what is there now.
+type Ends = Vec<(String, Option<String>, Option<Option<String>>)>;
+
+fn ends(past: &Past, chosen: impl Fn(&Change) -> bool, part: bool) -> Ends {
+    let mut ends: BTreeMap<&str, (Option<String>, Option<Option<String>>)> = BTreeMap::new();
+    for change in &past.changes {
+        for FileChanged {
+            path, before_sha256, ..
+        } in &change.files
+        {
+            if chosen(change) {
+                let end = ends.entry(path).or_insert_with(|| (before_sha256.clone(), None));
+                end.1 = None;
+            } else if part && let Some((_, after)) = ends.get_mut(path.as_str()) {
+                after.get_or_insert_with(|| before_sha256.clone());
+            }
+        }
+    }
+    ends.into_iter()
+        .map(|(path, (before, after))| (path.to_owned(), before, after))
+        .collect()
+}
+
+fn compared(workdir: &Beneath, max: u64, pairs: Vec<Pair>) -> Vec<FileDiff> {
+    let mut room = MAX_BYTES;
+    pairs
+        .into_iter()
+        .filter_map(|pair| one(workdir, max, pair, &mut room))
+        .collect()
+}
+
+fn one(workdir: &Beneath, max: u64, pair: Pair, room: &mut usize) -> Option<FileDiff> {
+    let Pair { path, before, after } = pair;
+    let said = |path: String, status: &str, diff: String| FileDiff {
+        path,
+        status: status.to_owned(),
+        added: 0,
+        removed: 0,
+        diff,
+    };
+    let after = match after {
+        Side::Now => match file_now(workdir, &path, max) {
+            Ok(now) => now.map(|(content, _)| content),
+            Err(why) => {
+                let diff = format!("{path} cannot be compared: {why}\n");
+                return Some(said(path, "modified", diff));
+            }
+        },
+        Side::Kept(content) => content,
+        Side::Lost => {
+            let diff = format!("{path} cannot be compared: what it held then was not kept\n");
+            return Some(said(path, "modified", diff));
+        }
+    };
+    let Side::Kept(before) = before else {
+        let diff = format!("{path} cannot be compared: what it held before was not kept\n");
+        return Some(said(path, "modified", diff));
+    };
+    if before == after {
+        return None;
+    }
+    let status = match (&before, &after) {
+        (None, _) => "added",
+        (_, None) => "deleted",
+        (Some(_), Some(_)) => "modified",
+    };
+    if is_binary(before.as_deref()) || is_binary(after.as_deref()) {
+        let diff = format!("Binary file {path} differs\n");
+        return Some(said(path, status, diff));
+    }
+    let change = change(&path, before.as_deref(), after.as_deref());
+    let diff = if change.text.len() <= *room {
+        *room -= change.text.len();
+        change.text
+    } else {
+        format!("The diff of {path} is too long to be shown with the others.\n")
+    };
+    let count = |lines: usize| u64::try_from(lines).unwrap_or(u64::MAX);
+    Some(FileDiff {
+        added: count(change.added),
+        removed: count(change.removed),
+        ..said(path, status, diff)
+    })
+}
+
+fn is_binary(content: Option<&[u8]>) -> bool {
+    content.is_some_and(|content| content.iter().take(8192).any(|byte| *byte == 0))
+}

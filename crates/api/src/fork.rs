@@ -1,0 +1,136 @@
+//! `session.fork`: a new session whose log begins as another one's.
+
+use crate::api::{Api, READ};
+use crate::dispatch::answer;
+use crate::idempotency::Keyed;
+use crate::validate;
+use agentd_actor_kit::Read;
+use agentd_protocol::{
+    EVENT_VERSION, Event, EventBody, Fault, ForkParams, Principal, Seq, SessionForked, SessionId,
+    SessionUpdated,
+};
+use agentd_store::{EncodedEvent, Range};
+use agentd_turn::{Agent, Config};
+use bytes::Bytes;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes of the log that are read at once.
+const PAGE_BYTES: u32 = 4 << 20;
+/// A fork writes many events.
+const FORK: Duration = Duration::from_secs(120);
+
+impl Api {
+    pub(crate) async fn fork(&self, who: &Principal, params: ForkParams) -> Result<Value, Fault> {
+        let (key, _turn) = match self
+            .keyed(who, "session.fork", params.key.as_deref(), &params)
+            .await?
+        {
+            Keyed::Before(answer) => return Ok(answer),
+            Keyed::New(key, turn) => (key, turn),
+        };
+        let title = params.title.as_deref().map(validate::title).transpose()?;
+        let from = self.session(&params.session).await?;
+        let made = self.make_fork(who, from, params.at.unwrap_or(Seq::MAX), title);
+        let created = tokio::time::timeout(FORK, made)
+            .await
+            .map_err(|_| Fault::timeout("fork_slow", "the fork took too long"))??;
+        tracing::info!(session = %created.session, %from, by = %who, "session forked");
+        if let Some(key) = key {
+            self.keep_answer(&created, key).await;
+        }
+        answer(&created)
+    }
+
+    async fn make_fork(
+        &self,
+        who: &Principal,
+        from: SessionId,
+        upto: Seq,
+        title: Option<String>,
+    ) -> Result<agentd_protocol::Created, Fault> {
+        let (mut lines, at_seq) = self.lines_to_fork(from, upto).await?;
+        let at = self.parts.clock.now();
+        let updated = title.map(|title| {
+            EventBody::from(SessionUpdated {
+                title: Some(title),
+                model: None,
+                mode: None,
+                labels: None,
+                budget: None,
+            })
+        });
+        let forked = EventBody::from(SessionForked { from, at_seq });
+        for (seq, body) in (at_seq + 1..).zip(std::iter::once(forked).chain(updated)) {
+            let event = Event {
+                v: EVENT_VERSION,
+                session: from,
+                seq,
+                at,
+                by: who.clone(),
+                turn: None,
+                body,
+            };
+            let encoded = EncodedEvent::encode(&event)
+                .map_err(|error| Fault::internal("bad_event", error.to_string()))?;
+            lines.push(encoded.body);
+        }
+        let created = self.write_lines(&lines).await?;
+        let shared = self.parts.backend.share_blobs(from, created.session).await;
+        if let Err(error) = shared {
+            // Without what its log names it is not a copy.
+            let _ = self.parts.backend.delete(created.session).await;
+            return Err(Fault::from(error));
+        }
+        Ok(created)
+    }
+
+    /// The lines up to the last point not after `upto` at which nothing was going on.
+    async fn lines_to_fork(&self, from: SessionId, upto: Seq) -> Result<(Vec<Bytes>, Seq), Fault> {
+        let mut agent = Agent::new(from, Arc::new(Config::default()));
+        let mut lines = Vec::new();
+        let (mut at, mut point) = (0, 0);
+        loop {
+            let range = Range {
+                upto: Some(upto),
+                max_bytes: PAGE_BYTES,
+                ..Range::after(at)
+            };
+            let read = self.read(|done| Read::Load {
+                session: from,
+                range,
+                done,
+            });
+            let page = tokio::time::timeout(READ, read)
+                .await
+                .map_err(|_| Fault::timeout("store_slow", "the log cannot be read in time"))??;
+            if page.events.is_empty() {
+                break;
+            }
+            for (seq, line) in page.events {
+                let bad = |why: String| Fault::storage("bad_event", format!("event {seq} of the log: {why}"));
+                let event = EncodedEvent::decode(&line).map_err(|error| bad(error.to_string()))?;
+                agent.apply(&event).map_err(|error| bad(error.to_string()))?;
+                at = seq;
+                lines.push(line);
+                let durable = agent.durable();
+                let rests = durable.turn.is_none()
+                    && durable.inbox.is_empty()
+                    && durable.history.is_none()
+                    && durable.closed.is_none();
+                if rests {
+                    point = seq;
+                }
+            }
+        }
+        if point == 0 {
+            return Err(Fault::conflict(
+                "no_point",
+                "there is no point up to there at which the session was at rest",
+            ));
+        }
+        lines.truncate(usize::try_from(point).unwrap_or(usize::MAX));
+        Ok((lines, point))
+    }
+}

@@ -1,0 +1,313 @@
+//! `session.undo` and `session.rewind`: the work is planned here from the log, done by the session's loop.
+
+use crate::answers::Answers as _;
+use crate::api::{Api, READ};
+use crate::idempotency::Keyed;
+use crate::past::{Past, back};
+use crate::words::cut;
+use agentd_actor_kit::Read;
+use agentd_protocol::{
+    Done, Event, EventBody, Fault, HistoryStarted, Principal, PutBackDone, RewindParams, Seq, SessionId,
+    UndoParams,
+};
+use agentd_store::{EncodedEvent, Range};
+use agentd_turn::{Command, Rework};
+use std::time::Duration;
+
+/// Bytes of the log that are read at once.
+const PAGE_BYTES: u32 = 1 << 20;
+/// How long a client waits for the files.
+const WORK: Duration = Duration::from_secs(110);
+/// The most files that are put back at once.
+const MAX_FILES: usize = 1_000;
+
+/// What is to be done, if it is to be done.
+struct Wanted {
+    session: SessionId,
+    head: Seq,
+    work: HistoryStarted,
+    dry_run: bool,
+}
+
+impl Api {
+    pub(crate) async fn undo(&self, who: &Principal, params: UndoParams) -> Result<PutBackDone, Fault> {
+        let session = self.session(&params.session).await?;
+        let (key, _turn) = match self
+            .keyed(who, "session.undo", params.key.as_deref(), &params)
+            .await?
+        {
+            Keyed::Before(answer) => return self.ended_before(session, answer).await,
+            Keyed::New(key, turn) => (key, turn),
+        };
+        let past = self.past(session, Seq::MAX).await?;
+        let chosen = chosen(&past, &params)?;
+        let turns: Vec<_> = chosen.iter().map(|change| change.turn).collect();
+        let work = HistoryStarted {
+            undoes: chosen.iter().map(|change| change.seq).collect(),
+            files: back(chosen.iter().copied()),
+            force: params.force,
+            stays: if params.turn.is_some() {
+                past.stays(|_, turn| turn.is_some() && turns.contains(&turn))
+            } else {
+                Vec::new()
+            },
+            ..HistoryStarted::default()
+        };
+        if work.files.is_empty() {
+            return Err(Fault::conflict(
+                "nothing_to_undo",
+                "these changes left every file as it was",
+            ));
+        }
+        let wanted = Wanted {
+            session,
+            head: past.head,
+            work,
+            dry_run: params.dry_run,
+        };
+        self.put_back(who, wanted, key).await
+    }
+
+    pub(crate) async fn rewind(&self, who: &Principal, params: RewindParams) -> Result<PutBackDone, Fault> {
+        let session = self.session(&params.session).await?;
+        let (key, _turn) = match self
+            .keyed(who, "session.rewind", params.key.as_deref(), &params)
+            .await?
+        {
+            Keyed::Before(answer) => return self.ended_before(session, answer).await,
+            Keyed::New(key, turn) => (key, turn),
+        };
+        if params.at == 0 {
+            let fault = Fault::invalid("at_missing", "the point to go back to is missing");
+            return Err(fault.hint("give the seq of the last event that counts: `agentctl logs` shows them"));
+        }
+        let past = self.past(session, params.at).await?;
+        if params.at >= past.head {
+            let message = format!(
+                "the log ends at {}, so there is nothing after {}",
+                past.head, params.at
+            );
+            return Err(Fault::invalid("at_too_late", message));
+        }
+        let (to, todo) = past.point().ok_or_else(|| {
+            Fault::conflict(
+                "no_point",
+                "there is no point up to there that the session can go back to",
+            )
+        })?;
+        let since = || past.standing().filter(|change| change.seq > to);
+        let all = past.changes.iter().filter(|change| change.seq > to);
+        let work = HistoryStarted {
+            undoes: if params.files {
+                since().map(|change| change.seq).collect()
+            } else {
+                Vec::new()
+            },
+            files: if params.files { back(all) } else { Vec::new() },
+            force: params.force,
+            rewind_to: Some(to),
+            todo,
+            stays: past.stays(|seq, _| seq > to),
+        };
+        let wanted = Wanted {
+            session,
+            head: past.head,
+            work,
+            dry_run: params.dry_run,
+        };
+        self.put_back(who, wanted, key).await
+    }
+
+    /// Looks whether it can be done, has it done, and waits for the end.
+    async fn put_back(
+        &self,
+        who: &Principal,
+        wanted: Wanted,
+        key: Option<agentd_store::IdempotencyKey>,
+    ) -> Result<PutBackDone, Fault> {
+        let Wanted {
+            session,
+            head,
+            work,
+            dry_run,
+        } = wanted;
+        if work.files.len() > MAX_FILES {
+            let message = format!(
+                "{} files would be put back, at most {MAX_FILES} can be",
+                work.files.len()
+            );
+            return Err(Fault::limit("too_many_files", message));
+        }
+        let conflicts = self.conflicts(session, &work.files).await?;
+        if dry_run {
+            return Ok(PutBackDone {
+                session,
+                seq: 0,
+                files: work.files.into_iter().map(|file| file.path).collect(),
+                conflicts,
+                undo_id: String::new(),
+                rewound_to: work.rewind_to,
+                stays: work.stays,
+            });
+        }
+        if !conflicts.is_empty() && !work.force {
+            let message = format!("changed since by somebody else: {}", conflicts.join(", "));
+            return Err(Fault::conflict("undo_conflict", message).hint(
+                "nothing was changed; `agentctl diff` shows what differs, --force loses what others did",
+            ));
+        }
+        let command = Command::Rework(Box::new(Rework { head, work }));
+        let reply = self.route(who, session, command, key.clone()).await;
+        let done = self.settle(key, reply.map(|reply| reply.done())).await?;
+        self.ended_before(session, done).await
+    }
+
+    /// The end of work whose beginning was answered.
+    async fn ended_before(
+        &self,
+        session: SessionId,
+        answer: serde_json::Value,
+    ) -> Result<PutBackDone, Fault> {
+        let bad = |error| {
+            Fault::internal(
+                "bad_stored_answer",
+                format!("a stored answer cannot be read: {error}"),
+            )
+        };
+        let Done { seq } = serde_json::from_value(answer).map_err(bad)?;
+        let ended = tokio::time::timeout(WORK, self.end_of(session, seq)).await;
+        ended.unwrap_or_else(|_| {
+            Err(
+                Fault::timeout("history_slow", "the files are still being put back")
+                    .hint("it goes on; ask again with the same key, or look at the log"),
+            )
+        })
+    }
+
+    async fn end_of(&self, session: SessionId, seq: Seq) -> Result<PutBackDone, Fault> {
+        let mut committed = self.parts.backend.committed();
+        let mut done = PutBackDone {
+            session,
+            seq,
+            files: Vec::new(),
+            conflicts: Vec::new(),
+            undo_id: String::new(),
+            rewound_to: None,
+            stays: Vec::new(),
+        };
+        let mut at = seq.saturating_sub(1);
+        loop {
+            committed.mark_unchanged();
+            for event in self.events(session, at).await? {
+                at = event.seq;
+                if learn(&mut done, event.body)? {
+                    return Ok(done);
+                }
+            }
+            committed
+                .changed()
+                .await
+                .map_err(|_| Fault::unavailable("store_unavailable", "the store has stopped"))?;
+        }
+    }
+
+    /// What a log says of files and points.
+    pub(crate) async fn past(&self, session: SessionId, upto: Seq) -> Result<Past, Fault> {
+        let mut past = Past::upto(upto);
+        loop {
+            let events = self.events(session, past.head).await?;
+            if events.is_empty() {
+                return Ok(past);
+            }
+            for event in events {
+                past.take(&event);
+            }
+        }
+    }
+
+    /// A page of a log.
+    async fn events(&self, session: SessionId, after: Seq) -> Result<Vec<Event>, Fault> {
+        let range = Range {
+            max_bytes: PAGE_BYTES,
+            ..Range::after(after)
+        };
+        let read = self.read(|done| Read::Load { session, range, done });
+        let page = tokio::time::timeout(READ, read)
+            .await
+            .map_err(|_| Fault::timeout("store_slow", "the log cannot be read in time"))??;
+        let decode = |(seq, line): (Seq, bytes::Bytes)| {
+            EncodedEvent::decode(&line).map_err(|error| {
+                Fault::storage(
+                    "bad_event",
+                    format!("event {seq} of the log cannot be read: {error}"),
+                )
+            })
+        };
+        page.events.into_iter().map(decode).collect()
+    }
+}
+
+/// Takes an event of the work in; true: it has ended.
+#[expect(clippy::wildcard_enum_match_arm, reason = "other events are none of the work")]
+fn learn(done: &mut PutBackDone, body: EventBody) -> Result<bool, Fault> {
+    match body {
+        EventBody::HistoryStarted(started) => {
+            done.files = started.files.into_iter().map(|file| file.path).collect();
+            done.rewound_to = started.rewind_to;
+            done.stays = started.stays;
+            Ok(false)
+        }
+        EventBody::HistoryFailed(failed) => Err(Fault::conflict(
+            &failed.code.trim_start_matches("E_").to_ascii_lowercase(),
+            failed.message,
+        )),
+        EventBody::UndoApplied(applied) => {
+            done.undo_id = applied.undo_id;
+            Ok(done.rewound_to.is_none())
+        }
+        EventBody::SessionRewound(_) => Ok(true),
+        _ => Ok(false),
+    }
+}
+
+/// The changes that are to be undone.
+fn chosen<'a>(past: &'a Past, params: &UndoParams) -> Result<Vec<&'a crate::past::Change>, Fault> {
+    if let Some(word) = params.change.as_deref() {
+        let word = word.trim();
+        let named = |change: &&crate::past::Change| !word.is_empty() && change.id.starts_with(word);
+        if let Some(change) = past.standing().filter(named).last() {
+            return Ok(vec![change]);
+        }
+        let shown = cut(word);
+        return Err(if past.changes.iter().any(|change| named(&change)) {
+            Fault::conflict("already_undone", format!("change {shown:?} is undone already"))
+        } else {
+            Fault::not_found("unknown_change", format!("this session made no change {shown:?}"))
+                .hint("results of tools and `agentctl logs` show undo ids")
+        });
+    }
+    let own = past.standing().filter(|change| change.undoes.is_empty());
+    let found: Vec<_> = match params.turn.as_deref() {
+        Some(word) => {
+            let turn = unknown_turn(past, word)?;
+            own.filter(|change| change.turn == Some(turn)).collect()
+        }
+        None => own.last().into_iter().collect(),
+    };
+    if found.is_empty() {
+        let fault = Fault::conflict("nothing_to_undo", "there is no change of a file left to undo");
+        return Err(fault.hint("what commands did cannot be undone; `agentctl diff` shows what differs"));
+    }
+    Ok(found)
+}
+
+/// The turn that a word stands for.
+pub(crate) fn unknown_turn(past: &Past, word: &str) -> Result<agentd_protocol::TurnId, Fault> {
+    past.turn(word.trim()).ok_or_else(|| {
+        Fault::not_found(
+            "unknown_turn",
+            format!("{:?} is not one turn of this session", cut(word)),
+        )
+        .hint("give its id, the beginning or end of it, or `last`")
+    })
+}

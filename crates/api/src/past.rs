@@ -1,0 +1,282 @@
+//! What a log says of files and of points that a conversation can go back to. Pure.
+
+use agentd_protocol::{
+    Block, EffectClass, Event, EventBody, FileBack, FileChanged, Seq, TodoItem, ToolCallId, TurnId,
+};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What was done and stays done is listed up to so many lines.
+const MAX_STAYS: usize = 50;
+
+/// One change of files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) seq: Seq,
+    pub(crate) turn: Option<TurnId>,
+    /// Its undo id.
+    pub(crate) id: String,
+    pub(crate) files: Vec<FileChanged>,
+    /// The changes that it undid, when it is an undo of a person.
+    pub(crate) undoes: Vec<Seq>,
+}
+
+/// A point that a conversation can go back to: nothing was asked of a model or a tool and not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Point {
+    seq: Seq,
+    todo: Vec<TodoItem>,
+}
+
+/// What was told of a log so far.
+#[derive(Debug, Default)]
+pub(crate) struct Past {
+    pub(crate) changes: Vec<Change>,
+    pub(crate) head: Seq,
+    /// Turns with the seq of their first event.
+    turns: Vec<(TurnId, Seq)>,
+    /// Commands and requests to the network.
+    lasting: Vec<(Seq, Option<TurnId>, String)>,
+    /// Only up to the point that is asked for.
+    upto: Seq,
+    point: Option<Point>,
+    todo: Vec<TodoItem>,
+    asking: bool,
+    open: BTreeSet<String>,
+    reworking: bool,
+}
+
+impl Past {
+    /// A past of which points up to this one are of interest.
+    pub(crate) fn upto(upto: Seq) -> Self {
+        Self {
+            upto,
+            ..Self::default()
+        }
+    }
+
+    /// Takes the next event in.
+    pub(crate) fn take(&mut self, event: &Event) {
+        self.head = event.seq;
+        self.files(event);
+        self.openings(event);
+        if event.seq <= self.upto && !self.asking && self.open.is_empty() && !self.reworking {
+            self.point = Some(Point {
+                seq: event.seq,
+                todo: self.todo.clone(),
+            });
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events are not about files")]
+    fn files(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::TurnStarted(_) => self.turns.extend(event.turn.map(|turn| (turn, event.seq))),
+            EventBody::ToolStarted(started)
+                if matches!(started.effect, EffectClass::Exec | EffectClass::Network) =>
+            {
+                self.lasting.push((event.seq, event.turn, started.title.clone()));
+            }
+            EventBody::ToolFinished(finished) => {
+                let details = finished.outcome.details.as_ref();
+                let id = details.and_then(|details| details.get("undo_id")?.as_str());
+                let files = details.and_then(|details| details.get("changes")).map(listed);
+                if let (Some(id), Some(files)) = (id, files) {
+                    self.change(event, id, files, Vec::new());
+                }
+            }
+            EventBody::UndoApplied(applied) => {
+                let (files, undoes) = (applied.changes.clone(), applied.undoes.clone());
+                self.change(event, &applied.undo_id, files, undoes);
+            }
+            _ => {}
+        }
+    }
+
+    fn change(&mut self, event: &Event, id: &str, files: Vec<FileChanged>, undoes: Vec<Seq>) {
+        if !files.is_empty() || !undoes.is_empty() {
+            self.changes.push(Change {
+                seq: event.seq,
+                turn: event.turn,
+                id: id.to_owned(),
+                files,
+                undoes,
+            });
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "most events open and close nothing"
+    )]
+    fn openings(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::ModelStarted(_) => self.asking = true,
+            EventBody::ModelFinished(finished) => {
+                self.asking = false;
+                self.open
+                    .extend(finished.content.iter().filter_map(|block| match block {
+                        Block::ToolUse { id, .. } => Some(id.clone()),
+                        _ => None,
+                    }));
+            }
+            EventBody::ToolFinished(finished) => self.close(finished.tool_call),
+            EventBody::TurnFinished(_) => {
+                self.asking = false;
+                self.open.clear();
+            }
+            EventBody::TodoUpdated(updated) => self.todo.clone_from(&updated.items),
+            EventBody::HistoryStarted(_) => self.reworking = true,
+            EventBody::HistoryFailed(_) | EventBody::UndoApplied(_) => self.reworking = false,
+            EventBody::SessionRewound(rewound) => {
+                self.reworking = false;
+                self.todo.clone_from(&rewound.todo);
+            }
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, call: ToolCallId) {
+        self.open.remove(&call.to_string());
+    }
+
+    /// The last point that a conversation can go back to, with the list of things to do at that time.
+    pub(crate) fn point(&self) -> Option<(Seq, Vec<TodoItem>)> {
+        let point = self.point.as_ref()?;
+        Some((point.seq, point.todo.clone()))
+    }
+
+    /// The turn that a word stands for.
+    pub(crate) fn turn(&self, word: &str) -> Option<TurnId> {
+        if word == "last" {
+            return self.turns.last().map(|(turn, _)| *turn);
+        }
+        let plain = |text: &str| text.replace('-', "").to_ascii_lowercase();
+        let word = plain(word);
+        let mut found = self.turns.iter().filter(|(turn, _)| {
+            let id = plain(&turn.to_string());
+            !word.is_empty() && (id.starts_with(&word) || id.ends_with(&word))
+        });
+        match (found.next(), found.next()) {
+            (Some((turn, _)), None) => Some(*turn),
+            (None, _) | (Some(_), Some(_)) => None,
+        }
+    }
+
+    /// Changes that were not undone.
+    pub(crate) fn standing(&self) -> impl Iterator<Item = &Change> {
+        let mut undone = BTreeSet::new();
+        for change in self.changes.iter().rev() {
+            if !undone.contains(&change.seq) {
+                undone.extend(change.undoes.iter().copied());
+            }
+        }
+        self.changes
+            .iter()
+            .filter(move |change| !undone.contains(&change.seq))
+    }
+
+    /// What commands and requests of some events did stays done: the last ones, by name.
+    pub(crate) fn stays(&self, chosen: impl Fn(Seq, Option<TurnId>) -> bool) -> Vec<String> {
+        let chosen = self.lasting.iter().filter(|(seq, turn, _)| chosen(*seq, *turn));
+        let names: Vec<&String> = chosen.map(|(.., title)| title).collect();
+        let left_out = names.len().saturating_sub(MAX_STAYS);
+        let more = (left_out > 0).then(|| format!("{left_out} more before these"));
+        more.into_iter()
+            .chain(names.into_iter().skip(left_out).cloned())
+            .collect()
+    }
+}
+
+fn listed(changes: &Value) -> Vec<FileChanged> {
+    let changes = changes.as_array().map(Vec::as_slice).unwrap_or_default();
+    let read = |change: &Value| serde_json::from_value(change.clone()).ok();
+    changes.iter().filter_map(read).collect()
+}
+
+/// What has to be put back so that files are as they were before these changes, which come in the order of the log.
+pub(crate) fn back<'a>(changes: impl Iterator<Item = &'a Change>) -> Vec<FileBack> {
+    let mut files: BTreeMap<&str, FileBack> = BTreeMap::new();
+    for file in changes.flat_map(|change| &change.files) {
+        match files.get_mut(file.path.as_str()) {
+            Some(back) => back.now.clone_from(&file.after_sha256),
+            None => {
+                let back = FileBack {
+                    path: file.path.clone(),
+                    now: file.after_sha256.clone(),
+                    wanted: file.before_sha256.clone(),
+                    mode: file.mode,
+                };
+                files.insert(&file.path, back);
+            }
+        }
+    }
+    let files = files.into_values();
+    files.filter(|back| back.now != back.wanted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(seq: Seq, path: &str, before: Option<&str>, after: Option<&str>, undoes: &[Seq]) -> Change {
+        let file = FileChanged {
+            path: path.into(),
+            before_sha256: before.map(str::to_owned),
+            after_sha256: after.map(str::to_owned),
+            mode: None,
+        };
+        Change {
+            seq,
+            turn: None,
+            id: seq.to_string(),
+            files: vec![file],
+            undoes: undoes.to_vec(),
+        }
+    }
+
+    fn seqs(past: &Past) -> Vec<Seq> {
+        past.standing().map(|change| change.seq).collect()
+    }
+
+    #[test]
+    fn a_change_stands_until_it_is_undone_and_again_when_the_undo_is() {
+        let mut past = Past::default();
+        past.changes.push(change(1, "a", None, Some("1"), &[]));
+        past.changes.push(change(2, "a", Some("1"), Some("2"), &[]));
+        past.changes.push(change(3, "a", Some("2"), Some("1"), &[2]));
+        assert_eq!(seqs(&past), [1, 3]);
+        past.changes.push(change(4, "a", Some("1"), Some("2"), &[3]));
+        assert_eq!(seqs(&past), [1, 2, 4]);
+    }
+
+    #[test]
+    fn several_changes_go_back_to_before_the_first_of_each_file() {
+        let changes = [
+            change(1, "a", Some("0"), Some("1"), &[]),
+            change(2, "b", None, Some("x"), &[]),
+            change(3, "a", Some("1"), Some("2"), &[]),
+            change(4, "c", Some("s"), Some("t"), &[]),
+            change(5, "c", Some("t"), Some("s"), &[4]),
+        ];
+        let of = |path: &str, now: Option<&str>, wanted: Option<&str>| FileBack {
+            path: path.into(),
+            now: now.map(str::to_owned),
+            wanted: wanted.map(str::to_owned),
+            mode: None,
+        };
+        let expected = vec![of("a", Some("2"), Some("0")), of("b", Some("x"), None)];
+        assert_eq!(back(changes.iter()), expected);
+    }
+
+    #[test]
+    fn what_stays_is_bounded() {
+        let mut past = Past::default();
+        for seq in 0..=60 {
+            past.lasting.push((seq, None, format!("Bash {seq}")));
+        }
+        let all = past.stays(|..| true);
+        assert_eq!((all.len(), all[0].as_str()), (51, "11 more before these"));
+        assert_eq!(past.stays(|seq, _| seq > 58), ["Bash 59", "Bash 60"]);
+    }
+}

@@ -1,0 +1,131 @@
+//! Putting files and the conversation back: a kid does it, the loop writes down what came of it.
+
+use crate::error::LoopError;
+use crate::load::conversation_at;
+use crate::shell::Shell;
+use crate::work::Task;
+use crate::workers::ReworkJob;
+use agentd_actor_kit::{Down, SessionMsg, Work};
+use agentd_protocol::{Event, EventBody, HistoryFailed, Seq, UndoApplied};
+use agentd_store::Blob;
+use agentd_tool_executor::{PutBack, put_back};
+use agentd_transcript::Transcript;
+use agentd_turn::{Input, OpenHistory, Reworked};
+use std::path::PathBuf;
+
+impl Shell {
+    /// Starts the work. Its intent is durable.
+    pub(crate) async fn rework(&mut self, work: OpenHistory) {
+        let seq = work.seq;
+        let job = ReworkJob {
+            to: self.me.clone(),
+            session: self.session,
+            work,
+            workdir: PathBuf::from(self.workdir()),
+            executor: self.services.tools.clone(),
+            store: self.services.store.clone(),
+            within: self.services.timing.load,
+        };
+        match self.services.workers.rework(job).await {
+            Ok(kid) => self.kids.add(kid, Work::Rework { seq }),
+            Err(error) => {
+                let failed = not_done(&format!("it could not be started: {error}"));
+                self.follow.push_back(Task::of(Input::Reworked(failed)));
+            }
+        }
+        self.live.touch();
+    }
+
+    /// The work ended.
+    pub(crate) async fn reworked(
+        &mut self,
+        seq: Seq,
+        reworked: Reworked,
+        blobs: Vec<Blob>,
+        transcript: Option<Box<Transcript>>,
+    ) -> Result<(), LoopError> {
+        if !self.is_reworking(seq) {
+            return Ok(());
+        }
+        self.earlier = transcript;
+        let done = self.run(Task::with_blobs(Input::Reworked(reworked), blobs)).await;
+        self.earlier = None;
+        done
+    }
+
+    /// The kid is down. If its last message came first, the work is not open any more.
+    pub(crate) async fn rework_down(&mut self, seq: Seq, why: &Down) -> Result<(), LoopError> {
+        self.reworked(seq, not_done(&why.to_string()), Vec::new(), None)
+            .await
+    }
+
+    fn is_reworking(&self, seq: Seq) -> bool {
+        let open = self.agent.durable().history.as_ref();
+        open.is_some_and(|open| open.seq == seq)
+    }
+
+    /// Takes an event into the conversation; one that goes back finds the earlier one ready.
+    pub(crate) fn converse(&mut self, event: &Event) {
+        match (&event.body, self.earlier.take()) {
+            (EventBody::SessionRewound(_), Some(earlier)) => self.transcript.replace(*earlier),
+            (_, earlier) => {
+                self.earlier = earlier;
+                self.transcript.apply(event);
+            }
+        }
+    }
+}
+
+fn not_done(why: &str) -> Reworked {
+    Reworked::Failed(HistoryFailed {
+        code: "E_TOOL".to_owned(),
+        message: format!("the files could not be put back: {why}; some of them may be"),
+    })
+}
+
+/// The work of the kid. The conversation is made first, so that nothing is written when it cannot be.
+pub(crate) async fn work(job: ReworkJob) {
+    let OpenHistory { seq, started } = job.work;
+    let mut transcript = None;
+    if let Some(upto) = started.rewind_to {
+        match conversation_at(&job.store, job.within, job.session, upto).await {
+            Ok(earlier) => transcript = Some(Box::new(earlier)),
+            Err(error) => return tell(&job.to, seq, not_done(&error.to_string()), Vec::new(), None),
+        }
+    }
+    if started.files.is_empty() {
+        let nothing = UndoApplied {
+            undoes: Vec::new(),
+            undo_id: String::new(),
+            changes: Vec::new(),
+        };
+        return tell(&job.to, seq, Reworked::Done(nothing), Vec::new(), transcript);
+    }
+    let done = put_back(PutBack {
+        session: job.session,
+        workdir: job.workdir,
+        executor: job.executor,
+        store: job.store,
+        started,
+    })
+    .await;
+    match done {
+        Ok((applied, blobs)) => tell(&job.to, seq, Reworked::Done(applied), blobs, transcript),
+        Err(failed) => tell(&job.to, seq, Reworked::Failed(failed), Vec::new(), None),
+    }
+}
+
+fn tell(
+    to: &ractor::ActorRef<SessionMsg>,
+    seq: Seq,
+    reworked: Reworked,
+    blobs: Vec<Blob>,
+    transcript: Option<Box<Transcript>>,
+) {
+    let _ = to.cast(SessionMsg::Reworked {
+        seq,
+        reworked: Box::new(reworked),
+        blobs,
+        transcript,
+    });
+}

@@ -1,0 +1,76 @@
+//! What of an output that was too long is about the last input: an option of `[tools]`.
+
+use agentd_settings::{Shape, ToolsConfig};
+use agentd_tools::{FilesSeen, windows};
+use bytes::Bytes;
+
+/// The part of a result that it may take is one in so many.
+const SHARE: u64 = 4;
+
+/// What is looked for, and how much of it is wanted.
+#[derive(Debug)]
+pub(crate) struct Focus {
+    words: Vec<String>,
+    max_bytes: usize,
+}
+
+impl Focus {
+    /// Nothing, unless the operator wants it and something was said.
+    pub(crate) fn of(limits: &ToolsConfig, seen: &FilesSeen) -> Option<Self> {
+        let wanted = limits.shape == Shape::Keywords && !seen.words().is_empty();
+        wanted.then(|| Self {
+            words: seen.words().to_vec(),
+            max_bytes: usize::try_from(limits.max_bytes / SHARE).unwrap_or(usize::MAX),
+        })
+    }
+
+    /// These lines, for the model. Long outputs take a while, so a thread of its own looks.
+    pub(crate) async fn about(self, output: Bytes) -> String {
+        let look = move || windows(&String::from_utf8_lossy(&output), &self.words, self.max_bytes);
+        match tokio::task::spawn_blocking(look).await {
+            Ok(found) if found.is_empty() => found,
+            Ok(found) => format!("\n[Lines of the whole output near words of the last input:]\n{found}"),
+            Err(error) => {
+                tracing::warn!(%error, "a long output could not be searched");
+                String::new()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::{Block, Delivery, EventBody, InputAccepted, InputId};
+
+    fn asked(text: &str) -> FilesSeen {
+        let mut seen = FilesSeen::default();
+        seen.learn(&EventBody::from(InputAccepted {
+            input: InputId::NIL,
+            key: None,
+            delivery: Delivery::Start,
+            content: vec![Block::text(text)],
+            model: None,
+            agent: None,
+        }));
+        seen
+    }
+
+    #[tokio::test]
+    async fn lines_about_the_last_input_are_found_when_that_is_wanted() {
+        let mut limits = ToolsConfig::default();
+        assert!(
+            Focus::of(&limits, &asked("why is needle missing?")).is_none(),
+            "off by default"
+        );
+        limits.shape = Shape::Keywords;
+        assert!(Focus::of(&limits, &asked("why?")).is_none());
+        let output = format!("{}the needle\n{}", "hay\n".repeat(50), "hay\n".repeat(50));
+        let focus = Focus::of(&limits, &asked("why is needle missing?")).unwrap();
+        let found = focus.about(Bytes::from(output)).await;
+        assert!(
+            found.contains("    51|the needle\n") && found.lines().count() == 9,
+            "{found}"
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! Puts files back for a person: with a permit like a tool that writes, beneath the working directory.
+
+use crate::pre_images;
+use crate::run::{EXECUTOR_PAUSE, EXECUTOR_TRIES, blobs};
+use agentd_actor_kit::{Done, Handle, StoreMsg, ToolMsg, ToolPermit};
+use agentd_protocol::{
+    EffectClass, HistoryFailed, HistoryStarted, SessionId, ToolOutcome, ToolStatus, UndoApplied,
+};
+use agentd_store::Blob;
+use agentd_tools::{Beneath, kept_content};
+use std::path::PathBuf;
+use tokio::time::sleep;
+
+/// What is put back.
+#[derive(Debug)]
+pub struct PutBack {
+    /// Whose files.
+    pub session: SessionId,
+    /// The session's working directory.
+    pub workdir: PathBuf,
+    /// Who admits it.
+    pub executor: Handle<ToolMsg>,
+    /// Where the earlier contents are, and where the present ones are kept.
+    pub store: Handle<StoreMsg>,
+    /// The files.
+    pub started: HistoryStarted,
+}
+
+/// Puts the files back. The blobs are what they were before; they belong into the append of the result.
+///
+/// # Errors
+/// Why nothing was changed.
+pub async fn put_back(job: PutBack) -> Result<(UndoApplied, Vec<Blob>), HistoryFailed> {
+    let Some(permit) = admission(&job).await else {
+        return Err(failed("the tool executor is not running, or too many calls wait"));
+    };
+    let contents = kept_content(&job.started.files, &blobs(&job.store)).await?;
+    let (started, workdir, max) = (job.started, job.workdir, permit.limits.max_file_bytes);
+    let work = tokio::task::spawn_blocking(move || {
+        let workdir = Beneath::open(&workdir).map_err(|error| failed(&error.to_string()))?;
+        agentd_tools::put_back(&started, contents, &workdir, max)
+    });
+    let (applied, images) = work.await.map_err(|error| failed(&error.to_string()))??;
+    // What cannot be kept is said in the daemon's log: this undo cannot be undone.
+    let mut outcome = ToolOutcome::text(ToolStatus::Ok, "");
+    let blobs = pre_images::keep(images, (&job.store, job.session), &mut outcome).await;
+    Ok((applied, blobs))
+}
+
+async fn admission(job: &PutBack) -> Option<ToolPermit> {
+    for _ in 0..EXECUTOR_TRIES {
+        let (done, permit) = Done::channel();
+        job.executor.cast(ToolMsg::Acquire {
+            session: job.session,
+            class: EffectClass::Write,
+            workdir: job.workdir.clone(),
+            done,
+        });
+        if let Ok(permit) = permit.await {
+            return Some(permit);
+        }
+        sleep(EXECUTOR_PAUSE).await;
+    }
+    None
+}
+
+fn failed(why: &str) -> HistoryFailed {
+    HistoryFailed {
+        code: "E_TOOL".to_owned(),
+        message: format!("the files cannot be put back: {why}. Nothing was changed."),
+    }
+}

@@ -1,0 +1,69 @@
+//! Tools of servers, as sessions know them.
+
+use super::*;
+use crate::{Subject, Tool, ToolSpec};
+use agentd_protocol::EffectClass;
+
+fn registry(schema: Value) -> Registry {
+    let tool = |name: &'static str| {
+        Tool::new(ToolSpec {
+            name: name.into(),
+            aliases: &[],
+            title: "".into(),
+            description: String::new(),
+            schema: schema.clone(),
+            example: Value::Null,
+            effect: EffectClass::Exec,
+            idempotent: false,
+            server: Some("s".to_owned()),
+        })
+    };
+    Registry::builtin(&ToolLimits::default()).with(["mcp__s__run", "mcp__s__Run", "Read"].map(tool))
+}
+
+#[test]
+fn i7_no_argument_of_a_servers_tool_means_what_it_means_to_a_tool_of_ours() {
+    let registry = registry(json!({ "type": "object" }));
+    let input = json!({ "command": "ls", "path": "/etc/passwd", "file_path": "x/../y", "url": "http://h", "nothing": null });
+    let prepared = registry.prepare("mcp__s__run", &input).unwrap();
+    let arguments = input.to_string();
+    assert_eq!(prepared.subject, Subject::Remote { arguments });
+    assert_eq!(prepared.input, input, "it goes to the server as it was judged");
+    assert_eq!((prepared.effect, prepared.idempotent), (EffectClass::Exec, false));
+    let empty = registry.prepare("mcp__s__run", &json!({})).unwrap();
+    assert_eq!(empty.title, "mcp__s__run");
+}
+
+#[test]
+fn the_names_of_servers_tools_are_taken_by_the_letter_and_cannot_hide_ours() {
+    let registry = registry(json!({ "type": "object" }));
+    let name = |name: &str| registry.get(name).map(|spec| spec.name.to_string());
+    assert_eq!(name("mcp__s__run").as_deref(), Some("mcp__s__run"));
+    assert_eq!(name("mcp__s__Run").as_deref(), Some("mcp__s__Run"));
+    assert_eq!(name("mcp__s__RUN"), None);
+    assert_eq!(registry.get("Read").unwrap().server, None);
+}
+
+#[test]
+fn arguments_are_checked_by_the_servers_schema_where_it_can_be_read() {
+    let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
+    let checked = registry(schema);
+    let refused = checked.prepare("mcp__s__run", &json!({})).unwrap_err().llm_text;
+    assert!(
+        refused.contains("`n` is missing") && !refused.contains("Example"),
+        "{refused}"
+    );
+    let mended = checked.prepare("mcp__s__run", &json!({ "n": "3" })).unwrap();
+    assert_eq!(mended.input, json!({ "n": 3 }));
+    // A pattern that could take for ever is not tried: the server has to check it.
+    let unread = registry(json!({ "type": "object", "properties": { "n": { "pattern": "(?=a)(a+)+$" } } }));
+    assert!(
+        unread
+            .prepare(
+                "mcp__s__run",
+                &json!({ "n": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!" })
+            )
+            .is_ok()
+    );
+    assert!(unread.prepare("mcp__s__run", &json!([])).is_err());
+}

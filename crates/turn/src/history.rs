@@ -1,0 +1,157 @@
+//! Work on files and history: putting files back, going back to an earlier point of the conversation. The intent is
+//! durable before the effect (I4); the effect looks before it writes, so it may be repeated after a crash.
+
+use crate::apply::Refusal;
+use crate::draft::Draft;
+use crate::durable::{Durable, OpenHistory};
+use crate::effect::{Effect, Reply};
+use crate::words;
+use agentd_protocol::{
+    Fault, HistoryFailed, HistoryStarted, NoteInjected, NoteKind, Seq, SessionRewound, UndoApplied,
+};
+
+/// What a principal wants put back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rework {
+    /// The head of the log that it was made from; refused when it is another by now.
+    pub head: Seq,
+    /// What.
+    pub work: HistoryStarted,
+}
+
+/// How the work ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reworked {
+    /// The files are as they were wanted, and the conversation can be.
+    Done(UndoApplied),
+    /// Nothing was changed.
+    Failed(HistoryFailed),
+}
+
+/// Refuses what cannot go on beside such work.
+pub(crate) fn none_open(draft: &Draft<'_, '_>) -> Result<(), Fault> {
+    match draft.durable().history {
+        None => Ok(()),
+        Some(_) => Err(Fault::conflict(
+            "history_busy",
+            "files or the conversation of this session are being put back",
+        )
+        .hint("try again in a moment")),
+    }
+}
+
+/// Takes the work on, when nothing else is going on.
+pub(crate) fn begin(draft: &mut Draft<'_, '_>, rework: Rework) -> Result<Reply, Fault> {
+    if draft.turn().is_some() {
+        return Err(Fault::conflict("turn_running", "a turn runs in this session")
+            .hint("cancel it first, or wait for its end"));
+    }
+    none_open(draft)?;
+    if draft.durable().head != rework.head {
+        return Err(
+            Fault::conflict("session_moved_on", "the session went on meanwhile")
+                .hint("look at it and try again"),
+        );
+    }
+    if rework.work.rewind_to.is_some() && !draft.durable().inbox.is_empty() {
+        return Err(
+            Fault::conflict("inputs_wait", "inputs wait in this session, so it cannot go back")
+                .hint("cancel them first, or let them run"),
+        );
+    }
+    draft.emit_by_caller(rework.work);
+    start(draft);
+    Ok(Reply::Done { seq: 0 })
+}
+
+/// The seq of work that was begun and does not go on here.
+pub(crate) fn lost(draft: &Draft<'_, '_>) -> Option<Seq> {
+    let open = draft.durable().history.as_ref().map(|open| open.seq);
+    open.filter(|_| !draft.seen().reworking)
+}
+
+/// After a restart: work that was begun is done again.
+pub(crate) fn again(draft: &mut Draft<'_, '_>) {
+    if !draft.seen().reworking {
+        start(draft);
+    }
+}
+
+fn start(draft: &mut Draft<'_, '_>) {
+    let Some(work) = draft.durable().history.clone().map(Box::new) else {
+        return;
+    };
+    draft.volatile().reworking = true;
+    draft.effect(Effect::Rework { work });
+}
+
+/// The work ended: the log and the model are told.
+pub(crate) fn ended(draft: &mut Draft<'_, '_>, reworked: Reworked) {
+    draft.volatile().reworking = false;
+    let Some(OpenHistory { seq, started }) = draft.durable().history.clone() else {
+        return;
+    };
+    let applied = match reworked {
+        Reworked::Failed(failed) => return draft.emit(failed),
+        Reworked::Done(applied) => applied,
+    };
+    let files: Vec<String> = started.files.iter().map(|file| file.path.clone()).collect();
+    if !files.is_empty() {
+        draft.emit(applied);
+    }
+    let rewound = started.rewind_to.is_some();
+    if let Some(to_seq) = started.rewind_to {
+        draft.emit(SessionRewound {
+            to_seq,
+            from_seq: seq,
+            todo: started.todo,
+            stays: started.stays,
+        });
+    }
+    draft.emit(NoteInjected {
+        kind: NoteKind::HistoryNotice,
+        text: words::put_back(&files, rewound),
+    });
+}
+
+impl Durable {
+    pub(crate) fn history_started(&mut self, started: &HistoryStarted, seq: Seq) -> Result<(), Refusal> {
+        self.still_open()?;
+        if self.turn.is_some() {
+            return Err("a turn runs");
+        }
+        if self.history.is_some() {
+            return Err("other work on the history is open");
+        }
+        if started.rewind_to.is_some_and(|to| to >= seq) {
+            return Err("nobody can go back to what was not yet");
+        }
+        let started = started.clone();
+        self.history = Some(OpenHistory { seq, started });
+        Ok(())
+    }
+
+    pub(crate) fn history_failed(&mut self) -> Result<(), Refusal> {
+        self.history
+            .take()
+            .map(drop)
+            .ok_or("no work on the history is open")
+    }
+
+    pub(crate) fn undo_applied(&mut self) -> Result<(), Refusal> {
+        let open = self.history.as_ref().ok_or("no work on the history is open")?;
+        if open.started.rewind_to.is_none() {
+            self.history = None;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn session_rewound(&mut self, rewound: &SessionRewound) -> Result<(), Refusal> {
+        let open = self.history.take().ok_or("no work on the history is open")?;
+        if open.started.rewind_to != Some(rewound.to_seq) || open.seq != rewound.from_seq {
+            return Err("the work that is open is another");
+        }
+        self.todo.clone_from(&rewound.todo);
+        self.shortened(false)
+    }
+}
