@@ -18,6 +18,7 @@ mod follow;
 mod processes;
 mod skip;
 mod tap;
+mod tool_servers;
 
 pub use aimock::Aimock;
 pub use binaries::{Binaries, binaries};
@@ -26,3 +27,4 @@ pub use follow::{Follower, check_log, within};
 pub use processes::{eventually, marked, working_in};
 pub use skip::skipped;
 pub use tap::Tap;
+pub use tool_servers::{tool_server, tool_servers};
