@@ -136,6 +136,8 @@ max_concurrent = 64
 provider = "bench"
 model = "bench"
 context_window = 10000000
+[sandbox]
+max_memory_bytes = 1073741824
 [loop]
 turn_cap = 1000
 [tools]

@@ -3,6 +3,7 @@
 mod attempt;
 mod daemon;
 mod decode;
+mod hostile;
 mod measure;
 mod sandbox;
 
@@ -78,6 +79,15 @@ enum Mode {
         #[arg(long, default_value_t = 200)]
         attempts: u32,
     },
+    /// A session without measure (output, processes, files, a sparse file, memory) beside ordinary ones
+    Hostile {
+        /// Ordinary sessions
+        #[arg(long, default_value_t = 4)]
+        sessions: u32,
+        /// Steps of each of their turns
+        #[arg(long, default_value_t = 20)]
+        steps: u32,
+    },
     /// `bash -c true` at each level of the sandbox that works here, beside a plain spawn; no daemon
     Sandbox {
         /// Commands at each level
@@ -124,6 +134,7 @@ async fn with_daemon(
     let bench = daemon::Bench::start(agentd, model_url).await?;
     match mode {
         Mode::Idle { sessions, burst } => measure::idle(&bench, sessions, burst).await,
+        Mode::Hostile { sessions, steps } => hostile::run(&bench, sessions, steps).await,
         Mode::Fleet { sessions, steps } => measure::fleet(&bench, sessions, steps).await,
         Mode::History {
             long_kb,

@@ -99,7 +99,7 @@ pub(crate) async fn history(
 }
 
 /// A session with some history.
-struct Grown {
+pub(crate) struct Grown {
     session: SessionId,
     viewer: Subscription,
     round: u32,
@@ -107,7 +107,7 @@ struct Grown {
 
 impl Grown {
     /// Grows a history of `kb` kilobytes out of commands that print 10 KB each.
-    async fn new(bench: &Bench, kb: u32) -> Result<Self> {
+    pub(crate) async fn new(bench: &Bench, kb: u32) -> Result<Self> {
         let session = create(bench, None).await?;
         let viewer = attach(bench, session).await?;
         let mut grown = Self {
@@ -126,7 +126,7 @@ impl Grown {
     }
 
     /// Milliseconds of a step, the mean of `steps`, by the log's own clock.
-    async fn steps(&mut self, bench: &Bench, steps: u32) -> Result<f64> {
+    pub(crate) async fn steps(&mut self, bench: &Bench, steps: u32) -> Result<f64> {
         let ms = self.turn(bench, steps, "true").await?;
         Ok(f64::from(u32::try_from(ms)?) / f64::from(steps))
     }
@@ -168,7 +168,8 @@ async fn turn(viewer: &mut Subscription) -> Result<(Timestamp, Timestamp)> {
     }
 }
 
-async fn create(bench: &Bench, prompt: Option<&str>) -> Result<SessionId> {
+/// A session, with a first prompt or without.
+pub(crate) async fn create(bench: &Bench, prompt: Option<&str>) -> Result<SessionId> {
     let params = CreateParams {
         prompt: prompt.map(|text| vec![Block::text(text)]),
         workdir: bench.workdir.clone(),
@@ -177,7 +178,8 @@ async fn create(bench: &Bench, prompt: Option<&str>) -> Result<SessionId> {
     Ok(bench.client.create(&params).await?.session)
 }
 
-async fn attach(bench: &Bench, session: SessionId) -> Result<Subscription> {
+/// Sees what happens in a session from its beginning.
+pub(crate) async fn attach(bench: &Bench, session: SessionId) -> Result<Subscription> {
     let params = AttachParams {
         session: session.to_string(),
         ..AttachParams::default()
@@ -242,13 +244,14 @@ fn rate(things: u32, took: Duration) -> f64 {
     (f64::from(things) / took.as_secs_f64()).round()
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
+/// The one in the middle.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 /// Resident memory in megabytes (10^6 bytes).
-fn rss_mb(pid: u32) -> Result<f64> {
+pub(crate) fn rss_mb(pid: u32) -> Result<f64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status
         .lines()

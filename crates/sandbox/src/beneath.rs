@@ -6,6 +6,7 @@ use rustix::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use rustix::fs::{Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, open, openat2, readlink};
 use rustix::io::Errno;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,17 @@ pub struct Version {
     bytes: u64,
     modified: (i64, u64),
     changed: (i64, u64),
+}
+
+impl Version {
+    /// The version as one number, the same in each run of a program: for telling without reading whether a file changed.
+    #[must_use]
+    pub fn stamp(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let (modified, changed) = (self.modified, self.changed);
+        (self.device, self.inode, self.bytes, modified, changed).hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 /// A regular file opened for reading.

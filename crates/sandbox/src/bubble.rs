@@ -3,6 +3,7 @@
 use crate::confinement::Confinement;
 use crate::environment::Environment;
 use crate::network::INSIDE;
+use crate::repository::kept;
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
 use std::ffi::{OsStr, OsString};
@@ -99,19 +100,13 @@ impl Plan {
         }
         self.pair("--bind", &git, &git);
         let hooks = git.join("hooks");
-        match fs::symlink_metadata(&hooks) {
-            Ok(found) if found.is_dir() => self.pair("--ro-bind", &hooks, &hooks),
-            // It leads somewhere else; it cannot be put under a mount, and must not be followed.
-            Ok(_) => {}
-            Err(_) => {
-                let empty = temp.with_extension("hooks");
-                fs::create_dir_all(&empty)?;
-                self.pair("--ro-bind", &empty, &hooks);
-            }
+        if fs::symlink_metadata(&hooks).is_err() {
+            let empty = temp.with_extension("hooks");
+            fs::create_dir_all(&empty)?;
+            self.pair("--ro-bind", &empty, &hooks);
         }
-        let config = git.join("config");
-        if fs::symlink_metadata(&config).is_ok_and(|found| found.is_file()) {
-            self.pair("--ro-bind", &config, &config);
+        for path in kept(workdir) {
+            self.pair("--ro-bind", &path, &path);
         }
         Ok(())
     }
@@ -158,8 +153,11 @@ mod tests {
             "--bind {w}/.git {w}/.git --ro-bind {w}/.git/hooks {w}/.git/hooks --ro-bind {w}/.git/config {w}/.git/config --setenv TERM dumb --chdir {w}"
         );
         assert!(text.ends_with(&expected), "{text}");
+        // What lies below it comes after it.
+        let temp = text.find(&format!("--bind {}/t /tmp ", dir.path().display()));
+        let work = text.find(&format!("--bind {w} {w} "));
         assert!(
-            text.contains(&format!("--bind {}/t /tmp --bind {w} {w}", dir.path().display())),
+            temp.is_some() && temp < text.find("--ro-bind-try /usr") && temp < work,
             "{text}"
         );
     }

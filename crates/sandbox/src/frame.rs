@@ -19,6 +19,8 @@ pub(crate) enum Request {
         bounds: Bounds,
         places: Vec<PathBuf>,
         shared: Option<PathBuf>,
+        /// A repository here is kept from being led elsewhere.
+        guarded: Option<PathBuf>,
     },
     /// Build the walls, before any command.
     Confine {

@@ -38,6 +38,7 @@ mod piped;
 mod privileges;
 mod probe;
 mod processes;
+mod repository;
 mod resident;
 mod running;
 mod sandboxing;

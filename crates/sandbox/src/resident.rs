@@ -13,6 +13,7 @@ use crate::frame::{self, Report, Request};
 use crate::launch;
 use crate::privileges;
 use crate::processes::{self, signal, table};
+use crate::repository::Guard;
 use crate::spawner::{Job, Spawner};
 use crate::watch::Watch;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -76,6 +77,7 @@ struct Resident {
     /// Where there are walls, the thread behind them starts the commands.
     spawner: Option<Spawner>,
     watch: Watch,
+    guard: Guard,
     /// Commands that were killed for what they used.
     exceeded: BTreeMap<u64, Exceeded>,
 }
@@ -99,6 +101,7 @@ impl Resident {
             ending: Vec::new(),
             spawner: None,
             watch: Watch::new(Bounds::default(), Vec::new(), None),
+            guard: Guard::none(),
             exceeded: BTreeMap::new(),
         })
     }
@@ -153,6 +156,7 @@ impl Resident {
         while let Some((pid, status)) = next_dead() {
             if let Some(id) = self.leaders.remove(&pid) {
                 self.running.remove(&id);
+                self.guard.look();
                 let (code, signal) = (status.exit_status(), status.terminating_signal());
                 let exceeded = self.exceeded.remove(&id);
                 let exceeded = exceeded.or_else(|| file_too_large(code, signal, self.watch.bounds()));
@@ -202,7 +206,9 @@ impl Resident {
                 bounds,
                 places,
                 shared,
+                guarded,
             } => {
+                self.guard = guarded.map_or_else(Guard::none, |dir| Guard::over(&dir));
                 self.watch = Watch::new(bounds, places, shared);
                 // The first to go when the machine itself has no memory left. Where it cannot be said, all are equal.
                 let _ = std::fs::write("/proc/self/oom_score_adj", FIRST_TO_GO);

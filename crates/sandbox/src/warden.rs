@@ -337,6 +337,7 @@ fn bind(spec: &WardenSpec, walls: Option<&Confinement>) -> Request {
         bounds: spec.bounds,
         places: std::iter::once(spec.workdir.clone()).chain(temp).collect(),
         shared: own.map(|_| PathBuf::from("/dev/shm")),
+        guarded: walls.map(|_| spec.workdir.clone()),
     }
 }
 

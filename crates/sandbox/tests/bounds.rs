@@ -189,6 +189,15 @@ mod cases {
             let world = World::new(level, small()).await;
             let edge = world.sh("truncate -s 1M big && echo good").await;
             assert_eq!(edge.output.head(), b"good\n", "{level:?}");
+            let large = Bounds {
+                file: 200 << 30,
+                ..small()
+            };
+            let control = World::new(level, large)
+                .await
+                .sh("truncate -s 100G big && rm big && echo good")
+                .await;
+            assert_eq!(control.output.head(), b"good\n", "control: {level:?}");
         }
     }
 

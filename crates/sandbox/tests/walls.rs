@@ -43,6 +43,12 @@ mod cases {
             redteam_21_a_link_does_not_lead_out,
             redteam_21_the_ground_of_the_walls_stays_what_it_was,
             redteam_26_a_repository_keeps_its_hooks,
+            redteam_26_a_repository_is_not_led_to_another_configuration,
+            redteam_26_what_a_configuration_includes_stays,
+            redteam_27_a_repository_within_has_no_say_over_the_one_around_it,
+            redteam_28_files_for_other_programs_have_no_effect_on_this_session,
+            redteam_31_memory_of_others_is_not_shared,
+            programs_and_checkouts_below_the_temporary_directory_work,
             redteam_29_the_home_directory_is_out_of_reach,
             redteam_30_i8_no_environment_holds_a_secret,
             redteam_31_processes_outside_cannot_be_touched,
@@ -52,7 +58,6 @@ mod cases {
             redteam_38_no_descriptor_leaks,
             redteam_39_i5_nothing_is_left_behind,
             redteam_39_i5_nothing_outlives_a_daemon_that_was_killed,
-            redteam_40_a_file_without_end_is_bounded,
             redteam_31_priorities_of_others_stay,
             redteam_54_a_place_that_was_made_before_is_not_used,
             redteam_37_the_kernel_is_not_set,
@@ -334,6 +339,179 @@ END
             let commit =
                 "echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm x && echo ok";
             assert_eq!(world.says(commit).await, "ok");
+        }
+    }
+
+    /// A repository that a person works in, with `git` in it as that person.
+    fn repository(dir: &Path) {
+        let done = command("git").arg("init").arg("-q").arg(dir).status().unwrap();
+        assert!(done.success());
+    }
+
+    async fn redteam_26_a_repository_is_not_led_to_another_configuration(found: Findings) {
+        // What a person's next git would run.
+        let attack = "mkdir evil && cp -r .git/. evil/ && git config --file evil/config core.fsmonitor 'echo x > ran; false' \
+                      && echo \"$PWD/evil\" > .git/commondir && echo yes";
+        let ran = |world: &World| {
+            let status = command("git")
+                .arg("-C")
+                .arg(world.inside(""))
+                .arg("status")
+                .output()
+                .unwrap();
+            (status.status.success(), world.inside("ran").exists())
+        };
+        let world = World::prepared(Open, environment(), repository).await;
+        assert_eq!(world.says(attack).await, "yes");
+        assert!(ran(&world).1, "control");
+        for level in levels(&found) {
+            let world = World::prepared(level, environment(), repository).await;
+            assert_eq!(world.says(attack).await, "yes", "{level:?}: it can be tried");
+            assert_eq!(ran(&world), (true, false), "{level:?}");
+            // Not by what stays behind, either.
+            world
+                .says("(sleep 1; echo /evil > .git/commondir) > /dev/null 2>&1 &")
+                .await;
+            assert!(world.warden.close(Duration::from_secs(20)).await);
+            assert!(!world.inside(".git/commondir").exists(), "{level:?}");
+        }
+    }
+
+    async fn redteam_26_what_a_configuration_includes_stays(found: Findings) {
+        let prepare = |dir: &Path| {
+            repository(dir);
+            std::fs::write(dir.join("shared.gitconfig"), "[a]\nb = c\n").unwrap();
+            let mut config = std::fs::OpenOptions::new()
+                .append(true)
+                .open(dir.join(".git/config"))
+                .unwrap();
+            writeln!(config, "[include]\n\tpath = ../shared.gitconfig").unwrap();
+        };
+        let attack = "echo x >> shared.gitconfig && echo yes; mv shared.gitconfig s && echo yes";
+        assert!(
+            World::prepared(Open, environment(), prepare)
+                .await
+                .says(attack)
+                .await
+                .contains("yes")
+        );
+        if found.isolated.works() {
+            let said = World::prepared(Isolated, environment(), prepare)
+                .await
+                .says(attack)
+                .await;
+            assert!(!said.contains("yes"), "{said}");
+        }
+    }
+
+    /// A command may make a repository of its own within; git in the one around it does not run what that one says.
+    async fn redteam_27_a_repository_within_has_no_say_over_the_one_around_it(found: Findings) {
+        let attack =
+            "git init -q sub && git -C sub config core.fsmonitor 'echo x > ../ran; false' && echo yes";
+        for level in [vec![Open], levels(&found)].concat() {
+            let world = World::prepared(level, environment(), repository).await;
+            assert_eq!(world.says(attack).await, "yes", "{level:?}");
+            let status = |dir: PathBuf| command("git").arg("-C").arg(dir).arg("status").output().unwrap();
+            assert!(status(world.inside("")).status.success());
+            assert!(!world.inside("ran").exists(), "{level:?}");
+            if level == Open {
+                status(world.inside("sub"));
+                assert!(
+                    world.inside("ran").exists(),
+                    "control: it runs where somebody goes into it"
+                );
+            }
+        }
+    }
+
+    async fn redteam_28_files_for_other_programs_have_no_effect_on_this_session(found: Findings) {
+        let files = "mkdir -p .agentd .vscode && echo 'export RAN=yes' > .envrc && cp .envrc .bashrc && cp .envrc .profile && \
+                     cp .envrc .bash_env && echo '{\"hooks\":\"echo yes\"}' | tee .mcp.json .agentd/config.toml > .vscode/tasks.json && echo made";
+        for level in [vec![Open], levels(&found)].concat() {
+            let world = World::new(level).await;
+            assert_eq!(world.says(files).await, "made", "{level:?}");
+            assert_eq!(world.says("echo \"[$RAN]\"").await, "[]", "{level:?}");
+            // Nor in a session that begins here later.
+            let later = start(level, world.dir.path(), environment()).await;
+            assert!(world.warden.close(Duration::from_secs(20)).await);
+            let world = World {
+                dir: world.dir,
+                warden: later,
+            };
+            assert_eq!(world.says("echo \"[$RAN]\"").await, "[]", "{level:?}");
+            if level == Open {
+                assert_eq!(
+                    world.says("BASH_ENV=.envrc bash -c 'echo $RAN'").await,
+                    "yes",
+                    "control"
+                );
+            }
+        }
+    }
+
+    /// Memory, queues and semaphores with numbers that all processes of a user have in common.
+    async fn redteam_31_memory_of_others_is_not_shared(found: Findings) {
+        if std::env::consts::ARCH != "x86_64" {
+            skipped(
+                "kernel: the numbers of system calls in this test are those of x86_64",
+                "row 31",
+            );
+            return;
+        }
+        let key = 0x6167_0000 + std::process::id() % 0xffff;
+        let make = format!("perl -e 'print syscall(29, {key}, 4096, 01600) >= 0 ? \"made\" : $! + 0'");
+        let find = format!("perl -e 'print syscall(29, {key}, 4096, 0600) >= 0 ? \"yes\" : $! + 0'");
+        let remove = format!("perl -e '$i = syscall(29, {key}, 4096, 0600); syscall(31, $i, 0, 0)'");
+        let open = World::new(Open).await;
+        assert_eq!(open.says(&make).await, "made");
+        assert_eq!(World::new(Open).await.says(&find).await, "yes", "control");
+        for level in levels(&found) {
+            let said = World::new(level).await.says(&find).await;
+            assert!(!said.contains("yes"), "{level:?}: {said}");
+        }
+        open.says(&remove).await;
+    }
+
+    async fn programs_and_checkouts_below_the_temporary_directory_work(found: Findings) {
+        for level in levels(&found) {
+            let programs = tempfile::Builder::new()
+                .prefix("programs")
+                .tempdir_in("/tmp")
+                .unwrap();
+            let bin = programs.path().join("bin");
+            std::fs::create_dir(&bin).unwrap();
+            std::os::unix::fs::symlink("/bin/echo", bin.join("hello")).unwrap();
+            std::fs::copy("/bin/true", bin.join("fine")).unwrap();
+            let path = format!("{}:/usr/bin:/bin", bin.display());
+            let checkout = tempfile::Builder::new()
+                .prefix("checkout")
+                .tempdir_in("/tmp")
+                .unwrap();
+            std::fs::create_dir(checkout.path().join("w")).unwrap();
+            std::fs::write(checkout.path().join("w/f"), "here").unwrap();
+            let warden = start(level, checkout.path(), environment().with("PATH", path)).await;
+            std::fs::create_dir(checkout.path().join("outside")).unwrap();
+            let world = World {
+                dir: checkout,
+                warden,
+            };
+            let script = "cat f && hello there && fine && echo x > made && ! (echo x > $(which fine)) 2> /dev/null && echo x > /tmp/own && \
+                          echo good";
+            let said = world.says(script).await;
+            let expected = if level == Isolated {
+                "herethere\ngood"
+            } else {
+                "herethere"
+            };
+            assert_eq!(
+                said.trim_end_matches("\nbash: line 1: /tmp/own: Permission denied"),
+                expected,
+                "{level:?}"
+            );
+            assert!(
+                world.inside("made").exists() && !Path::new("/tmp/own").exists(),
+                "{level:?}"
+            );
         }
     }
 
@@ -643,10 +821,6 @@ END
             daemon.wait().unwrap();
             assert!(until(|| with_word(&word) == 0), "{level:?}");
         }
-    }
-
-    async fn redteam_40_a_file_without_end_is_bounded(found: Findings) {
-        only_without_walls(&found, "truncate -s 100G big && rm big && echo yes").await;
     }
 
     fn slot(level: SandboxLevel, dir: &Path, workdir: &Path, environment: &Environment) -> WardenSlot {

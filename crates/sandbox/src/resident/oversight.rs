@@ -20,6 +20,7 @@ impl Resident {
         if self.watch.due().is_none_or(|due| due > begun) {
             return Ok(());
         }
+        self.guard.look();
         let table = table();
         let living = self.living_of(&table);
         if living.is_empty() {
@@ -72,6 +73,7 @@ impl Resident {
             while next_dead().is_some() {}
             let living = self.living();
             if living.is_empty() || Instant::now() > until {
+                self.guard.look();
                 return;
             }
             for pid in living {

@@ -1,0 +1,131 @@
+//! One session that uses without end, beside ordinary ones: what the daemon's memory and the others' steps come to.
+
+use crate::daemon::Bench;
+use crate::measure::{Figures, Grown, attach, create, median, rss_mb};
+use agentd_client::Push;
+use agentd_protocol::{Block, Event, EventBody, SendParams, SessionId};
+use anyhow::{Context as _, Result};
+use futures_util::future::{OptionFuture, join, join_all};
+use serde_json::json;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// A name, and what it runs.
+const ATTACKS: [(&str, &str); 5] = [
+    ("output", "head -c 1000000000 /dev/zero | tr '\\0' x"),
+    ("processes", "b() { b | b & }; b; sleep 600"),
+    (
+        "files",
+        "mkdir -p many; cd many; perl -e 'for (1 .. 1000000) { open my $f, \">\", $_ }'; sleep 600",
+    ),
+    ("sparse", "exec truncate -s 100G big"),
+    ("memory", "perl -e 'my @a; push @a, \"x\" x (1 << 20) while 1'"),
+];
+
+/// Between two looks at the daemon's memory.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Each attack beside `sessions` ordinary sessions with turns of `steps` steps.
+pub(crate) async fn run(bench: &Bench, sessions: u32, steps: u32) -> Result<Figures> {
+    let mut figures = Figures::new();
+    let mut others = Vec::new();
+    for _ in 0..sessions.max(1) {
+        others.push(Grown::new(bench, 10).await?);
+    }
+    for (name, script) in ATTACKS {
+        let file = format!("{name}.sh");
+        std::fs::write(std::path::Path::new(&bench.workdir).join(&file), script)?;
+        let (calm, _) = together(
+            bench,
+            &mut others,
+            steps,
+            None::<std::future::Ready<Result<String>>>,
+        )
+        .await?;
+        let session = create(bench, None).await?;
+        // A step before, so that its warden is there.
+        step(bench, session, "true").await?;
+        let before = rss_mb(bench.pid)?;
+        let most = Arc::new(Mutex::new(before));
+        let watch = tokio::spawn(watch(bench.pid, Arc::clone(&most)));
+        let command = format!("bash_{file}");
+        let attack = step(bench, session, &command);
+        let (busy, said) = together(bench, &mut others, steps, Some(attack)).await?;
+        watch.abort();
+        let grown = *most.lock().unwrap_or_else(PoisonError::into_inner) - before;
+        figures.insert(format!("{name}.0_step_ms_calm"), json!(round(calm)));
+        figures.insert(format!("{name}.1_step_ms_beside"), json!(round(busy)));
+        figures.insert(format!("{name}.2_ratio"), json!(round(busy / calm)));
+        figures.insert(format!("{name}.3_daemon_grew_mb"), json!(round(grown.max(0.0))));
+        figures.insert(format!("{name}.4_told"), json!(said.unwrap_or_default()));
+    }
+    Ok(figures)
+}
+
+/// Keeps the most memory that was seen.
+async fn watch(pid: u32, most: Arc<Mutex<f64>>) {
+    let mut ticks = tokio::time::interval(LOOK);
+    while let Ok(mb) = rss_mb(pid) {
+        note(&most, mb);
+        ticks.tick().await;
+    }
+}
+
+fn note(most: &Mutex<f64>, mb: f64) {
+    let mut most = most.lock().unwrap_or_else(PoisonError::into_inner);
+    *most = most.max(mb);
+}
+
+/// A turn of every ordinary session at once; the median time of a step, and what the attack was told.
+async fn together(
+    bench: &Bench,
+    others: &mut [Grown],
+    steps: u32,
+    attack: Option<impl Future<Output = Result<String>>>,
+) -> Result<(f64, Option<String>)> {
+    let turns = join_all(others.iter_mut().map(|other| other.steps(bench, steps)));
+    let (times, said) = join(turns, OptionFuture::from(attack)).await;
+    let times: Vec<f64> = times.into_iter().collect::<Result<_>>()?;
+    Ok((median(times), said.transpose()?))
+}
+
+/// A turn of one step; the last line of its result.
+async fn step(bench: &Bench, session: SessionId, command: &str) -> Result<String> {
+    let mut viewer = attach(bench, session).await?;
+    let text = format!("plan:{command} steps=1 command={command};");
+    let params = SendParams {
+        session: session.to_string(),
+        content: vec![Block::text(text)],
+        ..SendParams::default()
+    };
+    bench.client.send(&params).await?;
+    let mut said = String::new();
+    loop {
+        let push = tokio::time::timeout(Duration::from_secs(600), viewer.next())
+            .await
+            .context("the attack takes too long")?;
+        let Push::Event(stored) = push.context("the viewer ended early")? else {
+            continue;
+        };
+        let event: Event = serde_json::from_slice(&stored.json)?;
+        match event.body {
+            EventBody::ToolFinished(finished) => {
+                said = finished
+                    .outcome
+                    .llm_text
+                    .lines()
+                    .last()
+                    .unwrap_or_default()
+                    .chars()
+                    .take(160)
+                    .collect();
+            }
+            EventBody::TurnFinished(_) => return Ok(said),
+            _ => {}
+        }
+    }
+}
+
+fn round(value: f64) -> f64 {
+    (value * 100.0).round() / 100.0
+}
