@@ -20,7 +20,11 @@ impl Remote for Pool {
     }
 
     async fn offered(&self, workdir: &Path, servers: &[String]) -> Vec<Offered> {
-        self.offers_soon(workdir, servers).await.into_iter().map(offered).collect()
+        self.offers_soon(workdir, servers)
+            .await
+            .into_iter()
+            .map(offered)
+            .collect()
     }
 
     async fn call(&self, workdir: &Path, call: RemoteCall, ctx: &ToolContext) -> Finished {

@@ -1,7 +1,10 @@
 //! The pool of tool servers, from the settings.
 
 use crate::error::NodeError;
-use agentd_mcp::{Bounds, Command, Limits, Pool, Scope, ServerSpec, ServerState, ServerStatus, Transport, Walls, WardenLaunch};
+use agentd_mcp::{
+    Bounds, Command, Limits, Pool, Scope, ServerSpec, ServerState, ServerStatus, Transport, Walls,
+    WardenLaunch,
+};
 use agentd_protocol::ServerRow;
 use agentd_settings::{McpConfig, McpSandbox, McpScope, McpServer};
 use agentd_tool_executor::ExecutorArgs;

@@ -133,7 +133,11 @@ impl McpServer {
             return Some(("headers", "a command is sent no headers", "use env"));
         }
         if !named && !(self.env.is_empty() && self.read.is_empty()) {
-            return Some(("env", "a server at a url is not started here", "take env and read out"));
+            return Some((
+                "env",
+                "a server at a url is not started here",
+                "take env and read out",
+            ));
         }
         let shared = self.scope == McpScope::Shared;
         if shared && self.command.iter().any(|word| word.contains("{workdir}")) {
@@ -149,22 +153,41 @@ impl McpServer {
     fn wrong_word(&self) -> Option<Wrong> {
         let variable = |name: &String| {
             let mut bytes = name.bytes();
-            bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+            bytes
+                .next()
+                .is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
                 && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         };
         if !self.env.iter().chain(self.headers.values()).all(variable) {
             return Some((
-                if self.env.iter().all(variable) { "headers" } else { "env" },
+                if self.env.iter().all(variable) {
+                    "headers"
+                } else {
+                    "env"
+                },
                 "it has what is no name of a variable",
                 "give names of environment variables, never values: GITHUB_TOKEN",
             ));
         }
-        let http = ["http://", "https://"].iter().any(|scheme| self.url.starts_with(scheme));
+        let http = ["http://", "https://"]
+            .iter()
+            .any(|scheme| self.url.starts_with(scheme));
         if !self.url.is_empty() && (!http || self.url.contains('@')) {
-            return Some(("url", "it is not one of http or https without a user name", "write https://host/mcp"));
+            return Some((
+                "url",
+                "it is not one of http or https without a user name",
+                "write https://host/mcp",
+            ));
         }
-        let all = self.read.iter().all(|path| path.starts_with('/') && path.len() > 1);
-        (!all).then_some(("read", "it has a path that is not absolute, or the root of all", "give paths such as /srv/data"))
+        let all = self
+            .read
+            .iter()
+            .all(|path| path.starts_with('/') && path.len() > 1);
+        (!all).then_some((
+            "read",
+            "it has a path that is not absolute, or the root of all",
+            "give paths such as /srv/data",
+        ))
     }
 
     fn wrong_time(&self) -> Option<Wrong> {
@@ -194,7 +217,11 @@ impl McpConfig {
         self.servers.iter().find_map(|(name, server)| {
             if name.is_empty() || name.len() > NAME_BYTES || !name.chars().all(plain) {
                 let fix = "use 1 to 24 lower-case letters, digits and hyphens";
-                return Some((format!("mcp.servers.{name}"), "this is no name of a tool server", fix));
+                return Some((
+                    format!("mcp.servers.{name}"),
+                    "this is no name of a tool server",
+                    fix,
+                ));
             }
             let (field, what, fix) = server.problem()?;
             Some((format!("mcp.servers.{name}.{field}"), what, fix))
@@ -214,7 +241,10 @@ mod tests {
     #[test]
     fn a_server_is_a_command_or_a_url() {
         assert_eq!(problem("command = [\"x\"]"), None);
-        assert_eq!(problem("url = \"https://h/mcp\"\nheaders = { Authorization = \"TOKEN\" }"), None);
+        assert_eq!(
+            problem("url = \"https://h/mcp\"\nheaders = { Authorization = \"TOKEN\" }"),
+            None
+        );
         assert_eq!(problem("command = [\"x\", \"{workdir}\"]\nenv = [\"A_1\"]"), None);
         for (bad, field) in [
             ("", "command"),
@@ -243,7 +273,12 @@ mod tests {
                 ..McpServer::default()
             };
             let servers = BTreeMap::from([(name.to_owned(), server)]);
-            McpConfig { servers, ..McpConfig::default() }.problem().is_some()
+            McpConfig {
+                servers,
+                ..McpConfig::default()
+            }
+            .problem()
+            .is_some()
         };
         assert!(!of("git-hub2") && !of(&"x".repeat(24)));
         assert!(of("") && of("A") && of("a_b") && of("a b") && of(&"x".repeat(25)));

@@ -3,6 +3,7 @@
 use super::*;
 use crate::{Subject, Tool, ToolSpec};
 use agentd_protocol::EffectClass;
+use serde_json::json;
 
 fn registry(schema: Value) -> Registry {
     let tool = |name: &'static str| {
