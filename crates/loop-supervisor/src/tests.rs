@@ -6,6 +6,7 @@ mod draining;
 mod failing;
 mod hooking;
 mod jobs;
+mod occasions;
 mod passivating;
 mod peers;
 mod puppets;

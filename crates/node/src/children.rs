@@ -1,7 +1,7 @@
 //! How the tree is put together: each singleton, what it is given, and the handles that point at its present incarnation.
 
 use agentd_actor_kit::{
-    Clock, FeedMsg, GateMsg, Handle, ModelMsg, Pointer, StoreMsg, SupervisorMsg, ToolMsg,
+    Clock, FeedMsg, GateMsg, Handle, ModelMsg, Pointer, Stages, StoreMsg, SupervisorMsg, ToolMsg,
 };
 use agentd_hooks::{Hooks, WardenLaunch};
 use agentd_loop_supervisor::{Bounds, LoopSupervisor, SupervisorArgs};
@@ -60,6 +60,7 @@ pub(crate) struct ChildArgs {
     pub(crate) servers: Option<Pool>,
     pub(crate) executor: ExecutorArgs,
     pub(crate) clock: Clock,
+    pub(crate) stages: Stages,
     pub(crate) home: Option<String>,
 }
 
@@ -203,6 +204,7 @@ impl Children {
             registry: args.tools.clone(),
             remote: remote(args),
             hooks: hooks(args),
+            stages: args.stages.clone(),
             config: Arc::new(core_config(&args.settings)),
             sandbox: args.executor.sandboxing.level(),
             sharing: Sharing::from(&args.settings.scheduler),
@@ -329,6 +331,8 @@ fn core_config(settings: &Settings) -> agentd_turn::Config {
     agentd_turn::Config {
         intent_patterns: settings.r#loop.intent_patterns.clone(),
         judge_timeout_ms: judge_timeout_ms(settings),
+        hooks: settings.hooks.heard(),
+        stop_rounds: settings.hooks.stop_rounds,
         max_retries: settings.retry.max_retries,
         base_ms: settings.retry.base_ms,
         cap_ms: settings.retry.cap_ms,

@@ -9,7 +9,7 @@ use crate::rotated::Rotated;
 use crate::scribe::Scribe;
 use crate::scribe_audit::Audit;
 use crate::view::View;
-use agentd_actor_kit::{Clock, SupervisorMsg};
+use agentd_actor_kit::{Clock, StageDone, Stages, SupervisorMsg};
 use agentd_api::{Api, NodeFacts, Parts, StopRequest};
 use agentd_mcp::Pool;
 use agentd_provider::Registry;
@@ -93,7 +93,9 @@ impl Node {
         let models = crate::start::models(&settings, &args.environment, args.demo).await?;
         let model_note = model_note(&models);
         let clock = Clock::System;
-        let child_args = crate::start::child_args(&args, &settings, &backend, &models, clock).await?;
+        let (stages, told) = stages(&settings);
+        let times = (clock, stages);
+        let child_args = crate::start::child_args(&args, &settings, &backend, &models, times).await?;
         let sandboxing = child_args.executor.sandboxing.clone();
         let registry = child_args.tools.clone();
         let servers = child_args.servers.clone();
@@ -277,11 +279,20 @@ fn facts(
     }
 }
 
+/// The stages of calls are told only where they are written.
+fn stages(settings: &Settings) -> (Stages, Option<mpsc::Receiver<StageDone>>) {
+    if !settings.log.trace {
+        return (Stages::default(), None);
+    }
+    let (stages, told) = Stages::channel();
+    (stages, Some(told))
+}
+
 fn scribe(
     settings: &Settings,
     paths: &Paths,
     handles: &Handles,
-    committed: u64,
+    (committed, stages): (u64, Option<mpsc::Receiver<StageDone>>),
 ) -> Result<Option<JoinHandle<()>>, NodeError> {
     let (max_bytes, files) = (settings.log.max_bytes, settings.log.files);
     let (trace, audit) = (paths.logs().join("trace.jsonl"), paths.logs().join("audit.jsonl"));
@@ -310,7 +321,8 @@ fn scribe(
         handles.feed.clone(),
         handles.store.clone(),
         Some(after),
-    );
+    )
+    .hearing(stages);
     Ok(Some(tokio::spawn(scribe.run())))
 }
 

@@ -5,7 +5,7 @@
 use crate::rotated::Rotated;
 use crate::scribe_audit::Audit;
 use crate::trace_lines;
-use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg, Viewer};
+use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StageDone, StoreMsg, Viewer};
 use agentd_protocol::{Event, EventBody, SessionId};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -33,6 +33,7 @@ pub(crate) struct Scribe {
     pub(crate) store: Handle<StoreMsg>,
     steps: BTreeMap<SessionId, u32>,
     cursor: Option<u64>,
+    stages: Option<mpsc::Receiver<StageDone>>,
 }
 
 impl Scribe {
@@ -50,7 +51,14 @@ impl Scribe {
             store,
             steps: BTreeMap::new(),
             cursor: after,
+            stages: None,
         }
+    }
+
+    /// It also writes down the stages of calls, which no log has.
+    pub(crate) fn hearing(mut self, stages: Option<mpsc::Receiver<StageDone>>) -> Self {
+        self.stages = stages;
+        self
     }
 
     /// Runs until dropped. It goes on after the last event that the audit file has, so a crash leaves no hole. A feed that
@@ -91,7 +99,15 @@ impl Scribe {
     }
 
     async fn follow(&mut self, frames: &mut mpsc::Receiver<FeedFrame>) -> io::Result<()> {
-        while let Some(frame) = frames.recv().await {
+        loop {
+            let frame = tokio::select! {
+                frame = frames.recv() => frame,
+                Some(done) = next(&mut self.stages) => {
+                    self.write_stage(&done);
+                    continue;
+                }
+            };
+            let Some(frame) = frame else { return Ok(()) };
             match frame {
                 FeedFrame::Event { cursor, event, .. } => {
                     if self.cursor.is_none_or(|seen| cursor > seen) {
@@ -102,7 +118,12 @@ impl Scribe {
                 FeedFrame::Lagged => return Ok(()),
             }
         }
-        Ok(())
+    }
+
+    fn write_stage(&mut self, done: &StageDone) {
+        if let Some(file) = &mut self.trace {
+            write_line(file, &trace_lines::stage(done));
+        }
     }
 
     async fn catch_up(&mut self) -> io::Result<()> {
@@ -169,6 +190,14 @@ impl Scribe {
         if let Some(Err(error)) = self.trace.as_mut().map(Rotated::flush) {
             tracing::warn!(%error, "a side file cannot be written");
         }
+    }
+}
+
+/// The next stage; without anybody who tells them there never is one.
+async fn next(stages: &mut Option<mpsc::Receiver<StageDone>>) -> Option<StageDone> {
+    match stages {
+        Some(stages) => stages.recv().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -140,6 +140,7 @@ async fn executor(
         network: crate::sandboxing::network(&settings.sandbox)?,
         environment,
         spill_dir,
+        map_dir: paths.data_dir.join("maps"),
         tools: settings.tools.clone(),
     })
 }

@@ -1,5 +1,6 @@
 //! What the side files say of an event: pure, one event in, lines out.
 
+use agentd_actor_kit::StageDone;
 use agentd_protocol::{
     ApprovalKind, Block, Event, EventBody, ModelFinished, ToolFinished, TurnFinished, VerdictKind,
 };
@@ -42,7 +43,7 @@ pub(crate) fn trace(event: &Event, step: Option<u32>) -> Vec<Value> {
         )],
         EventBody::HookFinished(hook) => vec![record(
             "hook",
-            json!({"tool_call": hook.tool_call, "hook": hook.hook, "on": hook.event, "status": hook.status,
+            json!({"tool_call": hook.tool_call, "input": hook.prompt, "hook": hook.hook, "on": hook.event, "status": hook.status,
                 "decision": hook.decision, "reason": hook.reason, "duration_ms": hook.duration_ms}),
         )],
         EventBody::ApprovalAsked(ask) if ask.kind == ApprovalKind::Tool => {
@@ -64,6 +65,12 @@ pub(crate) fn trace(event: &Event, step: Option<u32>) -> Vec<Value> {
             .collect(),
         _ => Vec::new(),
     }
+}
+
+/// The record of a stage that a call left: discovery, permission, pre_hook, confirmation, execution, post_hook, formatting.
+pub(crate) fn stage(done: &StageDone) -> Value {
+    json!({"at": done.at, "trace_id": done.turn, "session": done.session, "step": done.step, "event": "stage_complete",
+        "data": {"tool_call": done.tool_call, "stage": done.stage.name(), "outcome": done.outcome, "ms": done.ms}})
 }
 
 fn answered(answer: &ModelFinished) -> Value {
@@ -218,6 +225,24 @@ mod tests {
         assert_eq!(trace(&denied, Some(2))[0]["event"], "policy_deny_cmd");
         assert_eq!(trace(&denied, Some(2))[0]["step"], 2);
         assert_eq!(trace(&allowed, Some(2)), Vec::<Value>::new());
+    }
+
+    #[test]
+    fn a_stage_is_one_record() {
+        let done = StageDone {
+            at: Timestamp(1_763_629_200_123),
+            session: SessionId::NIL,
+            turn: None,
+            step: 2,
+            tool_call: agentd_protocol::ToolCallId::NIL,
+            stage: agentd_actor_kit::CallStage::PreHook,
+            outcome: "deny".into(),
+            ms: Some(5),
+        };
+        let data = json!({"tool_call": agentd_protocol::ToolCallId::NIL, "stage": "pre_hook", "outcome": "deny", "ms": 5});
+        let wanted = json!({"at": "2025-11-20T09:00:00.123Z", "trace_id": null, "session": SessionId::NIL, "step": 2,
+            "event": "stage_complete", "data": data});
+        assert_eq!(stage(&done), wanted);
     }
 
     #[test]

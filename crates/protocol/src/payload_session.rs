@@ -114,6 +114,9 @@ pub struct InputAccepted {
 pub struct InputCancelled {
     /// Which.
     pub input: InputId,
+    /// Why, when it was not its sender who took it back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// `note.injected`: what agentd itself added for the model.

@@ -135,6 +135,7 @@ fn tools(s: &Settings) -> Vec<Row> {
         ("tools.bash_yield_ms", t.bash_yield_ms, 0, t.bash_timeout_max_ms),
         ("tools.max_running", t.max_running.into(), 1, 10_000),
         ("tools.max_jobs", t.max_jobs.into(), 1, 1_000),
+        ("tools.repo_map_tokens", t.repo_map_tokens.into(), 0, 32_768),
         ("tools.spill_bytes", t.spill_bytes, 131_072, 16 * GIB),
         ("tools.web.max_bytes", t.web.max_bytes, 1_024, 67_108_864),
         ("hooks.max_concurrent", s.hooks.max_concurrent.into(), 1, 64),

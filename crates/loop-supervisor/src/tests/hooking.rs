@@ -8,17 +8,11 @@ use agentd_protocol::{
 use agentd_settings::HookConfig;
 use agentd_turn::Command;
 use serde_json::{Value, json};
-use std::time::Duration;
 
 fn hook(name: &str, event: HookEvent) -> HookConfig {
     HookConfig {
-        name: name.to_owned(),
-        event,
-        tools: vec!["Bash".to_owned()],
-        command: vec!["/hook".to_owned()],
-        timeout: Duration::from_secs(60),
-        on_failure: None,
-        on_timeout: None,
+        tools: if event.is_of_call() { vec!["Bash".to_owned()] } else { Vec::new() },
+        ..HookConfig::new(name, event, &["/hook"])
     }
 }
 

@@ -1,7 +1,7 @@
 //! Kids that do what the test says.
 
 use agentd_actor_kit::{CallEvent, RunEvent, SessionMsg};
-use agentd_hooks::{Ended, HookCall, Launch};
+use agentd_hooks::{Ended, Launch};
 use agentd_protocol::{Block, Delta, FailureClass, Latency, StopReason, ToolOutcome, ToolStatus, Usage};
 use agentd_session_loop::{ModelJob, ToolJob, Workers};
 use agentd_settings::HookConfig;
@@ -9,6 +9,7 @@ use agentd_turn::{ModelAnswer, ModelFailure};
 use async_trait::async_trait;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use serde_json::{Value, json};
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -255,7 +256,7 @@ pub(super) struct HookPuppets(pub(super) UnboundedSender<HookPuppet>);
 
 #[async_trait]
 impl Launch for HookPuppets {
-    async fn launch(&self, hook: &HookConfig, _: &HookCall, input: Vec<u8>) -> Ended {
+    async fn launch(&self, hook: &HookConfig, _: &Path, input: Vec<u8>) -> Ended {
         let (done, ended) = oneshot::channel();
         let puppet = HookPuppet {
             name: hook.name.clone(),

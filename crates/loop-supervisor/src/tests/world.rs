@@ -3,10 +3,10 @@
 use super::peers::{Feed, Gate, Root, Store, Strings, Tools, Trick};
 use super::puppets::{HookPuppet, HookPuppets, Job, ModelPuppet, Puppets, ToolPuppet};
 use crate::{Bounds, LoopSupervisor, SupervisorArgs};
-use agentd_actor_kit::{Clock, Done, Handle, Pointer, Routed, SupervisorMsg, SupervisorStats};
+use agentd_actor_kit::{Clock, Done, Handle, Pointer, Routed, Stages, SupervisorMsg, SupervisorStats};
 use agentd_hooks::Hooks;
 use agentd_protocol::{
-    Block, Budget, Event, EventBody, Fault, LoopLimits, PermissionMode, Principal, RunState, SandboxLevel,
+    Block, Budget, Event, EventBody, Fault, HookEvent, LoopLimits, PermissionMode, Principal, RunState, SandboxLevel,
     SessionCreated, SessionId, Timestamp, ToolCallId, VerdictKind,
 };
 use agentd_provider::{ModelSpec, Registry as Models_, Script};
@@ -67,7 +67,7 @@ where
     Handle::fixed(name, actor)
 }
 
-async fn services(clock: Clock, strings: &Arc<Strings>, puppets: &Arc<Puppets>, hooks: Hooks) -> Services {
+async fn services(clock: Clock, strings: &Arc<Strings>, puppets: &Arc<Puppets>, hooks: Hooks, heard: Vec<HookEvent>) -> Services {
     let mut registry = Models_::default();
     registry.insert(
         ModelSpec::scripted("scripted", Arc::new(Script::default())),
@@ -83,9 +83,13 @@ async fn services(clock: Clock, strings: &Arc<Strings>, puppets: &Arc<Puppets>, 
         models: Models::new(registry, BTreeMap::from([("scripted".to_owned(), client)])),
         workers: Box::new(Shared(Arc::clone(puppets))),
         registry: agentd_tools::Registry::builtin(&agentd_tools::ToolLimits::default()),
+        config: Arc::new(Config {
+            hooks: heard,
+            ..Config::default()
+        }),
         remote: None,
         hooks,
-        config: Arc::new(Config::default()),
+        stages: Stages::default(),
         sandbox: SandboxLevel::None,
         sharing: Sharing::default(),
         keep_recent_tokens: 20_000,
@@ -134,8 +138,9 @@ impl World {
             run: hooks,
             ..HooksConfig::default()
         };
+        let heard = config.heard();
         let hooks = Hooks::new(&config, Arc::new(HookPuppets(hooks_tx)));
-        let services = services(clock, &strings, &puppets, hooks).await;
+        let services = services(clock, &strings, &puppets, hooks, heard).await;
         let args = SupervisorArgs {
             services: Arc::new(services),
             bounds,

@@ -70,6 +70,7 @@ impl World {
                 bounds: agentd_sandbox::Bounds::default(),
                 network: None,
                 spill_dir: dir.path().join("spill"),
+                map_dir: dir.path().join("maps"),
                 tools: settings.tools.clone(),
             },
             settings: Arc::new(settings),
