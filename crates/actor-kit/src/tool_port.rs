@@ -19,6 +19,8 @@ pub struct ToolPermit {
     pub limits: Arc<ToolLimits>,
     /// Where output that is too long for a result is put meanwhile.
     pub spill_dir: PathBuf,
+    /// Where maps of source trees are kept.
+    pub map_dir: PathBuf,
     /// What commands find in their environment.
     pub environment: Arc<Environment>,
 }
@@ -33,6 +35,7 @@ impl ToolPermit {
         warden: WardenSlot,
         limits: Arc<ToolLimits>,
         spill_dir: PathBuf,
+        map_dir: PathBuf,
         environment: Arc<Environment>,
     ) -> Self {
         Self {
@@ -42,6 +45,7 @@ impl ToolPermit {
             warden,
             limits,
             spill_dir,
+            map_dir,
             environment,
         }
     }

@@ -110,6 +110,7 @@ impl Session {
             workdir: workdir.path().to_owned(),
             environment: Environment::default(),
             bounds: agentd_sandbox::Bounds::default(),
+            network: None,
         });
         Ok(Self {
             registry: Registry::builtin(&limits),
@@ -119,6 +120,7 @@ impl Session {
                 warden,
                 limits: Arc::new(limits),
                 spill_dir: PathBuf::new(),
+                map_dir: PathBuf::new(),
                 jobs: Jobs::unheard(),
                 blobs: BlobSource::empty(),
             addresses: agentd_tools::AddressGate::nobody(),

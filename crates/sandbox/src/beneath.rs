@@ -80,11 +80,27 @@ pub struct OpenFile {
 }
 
 impl Beneath {
-    /// Opens the directory.
+    /// Opens the directory. Sessions keep the real path of theirs, so a link on the way is one that somebody put there
+    /// since, and it is not followed (I7).
+    ///
+    /// # Errors
+    /// When it is not there, not a directory, or a link leads to another one.
+    pub fn open(workdir: &Path) -> Result<Self, SandboxError> {
+        let opened = Self::open_anywhere(workdir)?;
+        if opened.path != workdir {
+            return Err(SandboxError::Replaced {
+                path: workdir.to_owned(),
+                real: opened.path,
+            });
+        }
+        Ok(opened)
+    }
+
+    /// Opens the directory wherever links lead; [`Beneath::path`] says where that is.
     ///
     /// # Errors
     /// When it is not there, or not a directory.
-    pub fn open(workdir: &Path) -> Result<Self, SandboxError> {
+    pub fn open_anywhere(workdir: &Path) -> Result<Self, SandboxError> {
         let failed = |errno: Errno| SandboxError::Workdir {
             path: workdir.to_owned(),
             source: errno.into(),

@@ -97,6 +97,8 @@ pub struct ToolsConfig {
     pub max_jobs: u32,
     /// Bytes of a command's output that are kept in full.
     pub spill_bytes: u64,
+    /// How long the map of a source tree is unless the model asks for another length; 0: there is no such tool.
+    pub repo_map_tokens: u32,
     /// `[tools.web]`.
     pub web: WebConfig,
 }
@@ -116,6 +118,7 @@ impl Default for ToolsConfig {
             max_running: 64,
             max_jobs: 8,
             spill_bytes: 67_108_864,
+            repo_map_tokens: 4_096,
             web: WebConfig::default(),
         }
     }

@@ -34,6 +34,8 @@ pub struct ExecutorArgs {
     pub network: Option<Network>,
     /// Where output that is too long for a result is put meanwhile.
     pub spill_dir: PathBuf,
+    /// Where maps of source trees are kept.
+    pub map_dir: PathBuf,
     /// Limits, and how many calls run at the same time.
     pub tools: ToolLimits,
 }
@@ -49,6 +51,7 @@ pub struct ExecutorState {
     wardens: Wardens,
     limits: Arc<ToolLimits>,
     spill_dir: PathBuf,
+    map_dir: PathBuf,
     environment: Arc<Environment>,
     details: Arc<Semaphore>,
     sweeping: bool,
@@ -95,6 +98,7 @@ impl Actor for ToolExecutor {
             ),
             limits: Arc::new(args.tools),
             spill_dir: args.spill_dir,
+            map_dir: args.map_dir,
             details: Arc::new(Semaphore::new(DETAILS)),
             sweeping: false,
         })
@@ -152,7 +156,7 @@ impl ExecutorState {
         while let Some((session, waiter)) = self.permits.admit() {
             let warden = self.wardens.lend(session, &waiter.workdir);
             let (limits, environment) = (Arc::clone(&self.limits), Arc::clone(&self.environment));
-            let spill_dir = self.spill_dir.clone();
+            let (spill_dir, map_dir) = (self.spill_dir.clone(), self.map_dir.clone());
             // A permit that nobody takes any more comes back by its drop.
             waiter.done.answer(ToolPermit::new(
                 myself.clone(),
@@ -161,6 +165,7 @@ impl ExecutorState {
                 warden,
                 limits,
                 spill_dir,
+                map_dir,
                 environment,
             ));
         }

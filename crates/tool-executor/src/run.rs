@@ -171,6 +171,7 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
         warden: permit.warden.clone(),
         limits: Arc::clone(&permit.limits),
         spill_dir: permit.spill_dir.clone(),
+        map_dir: permit.map_dir.clone(),
         blobs: blobs(&start.store),
         remote: start.remote,
         progress: news.progress(),

@@ -168,6 +168,7 @@ impl World {
             bounds: agentd_sandbox::Bounds::default(),
             network: None,
             spill_dir: dir.path().join("spill"),
+            map_dir: dir.path().join("maps"),
             tools: ToolLimits {
                 max_running,
                 ..ToolLimits::default()

@@ -149,6 +149,7 @@ mod cases {
             bounds: agentd_sandbox::Bounds::default(),
             network: None,
             spill_dir: dir.path().join("spill"),
+            map_dir: dir.path().join("maps"),
             tools: ToolLimits::default(),
         };
         let executor = ToolExecutor::start(args, parent.get_cell()).await.unwrap();

@@ -3,6 +3,7 @@
 use crate::catalog_edit::{apply_patch, edit, multi_edit, undo_patch, write};
 use crate::context::ToolLimits;
 use crate::job_specs::{bash_kill, bash_poll, bash_start, bash_write};
+use crate::repo_map::repo_map;
 use crate::spec::ToolSpec;
 use crate::talk::{ask_user, todo_write};
 use crate::web_fetch::web_fetch;
@@ -30,6 +31,9 @@ pub(crate) fn builtin(limits: &ToolLimits) -> Vec<ToolSpec> {
         todo_write(),
         ask_user(),
     ];
+    if limits.repo_map_tokens > 0 {
+        specs.push(repo_map(limits));
+    }
     if limits.web.enabled {
         specs.push(web_fetch(limits));
     }

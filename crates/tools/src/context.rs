@@ -158,6 +158,8 @@ pub struct ToolContext {
     pub limits: Arc<ToolLimits>,
     /// Where output that is too long for a result is put meanwhile.
     pub spill_dir: PathBuf,
+    /// Where maps of source trees are kept.
+    pub map_dir: PathBuf,
     /// Where the contents are that files had before they were changed.
     pub blobs: BlobSource,
     /// Who judges addresses to which a server sends the call on.

@@ -41,6 +41,7 @@ mod read;
 mod refusal;
 mod remote;
 mod replacement;
+mod repo_map;
 mod run;
 mod seen;
 mod shape;

@@ -5,7 +5,7 @@ use crate::prepared::{Prepared, Subject};
 use crate::put_back::Wanted;
 use crate::refusal::{Code, refuse};
 use crate::{
-    apply_patch, bash, edit, glob, grep, job_input, job_tools, ls, read, remote, replacement, undo,
+    apply_patch, bash, edit, glob, grep, job_input, job_tools, ls, read, remote, replacement, repo_map, undo,
     web_fetch, write,
 };
 use agentd_protocol::ToolOutcome;
@@ -105,6 +105,7 @@ fn dispatch(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned, wante
         "Ls" => ls::run(prepared, ctx).into(),
         "Glob" => glob::run(prepared, ctx, abandoned).into(),
         "Grep" => grep::run(prepared, ctx, abandoned).into(),
+        "RepoMap" => repo_map::run(prepared, ctx, abandoned).into(),
         other => refuse(Code::UnknownTool, format!("{other} cannot be run here.")).into(),
     }
 }

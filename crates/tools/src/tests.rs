@@ -2,6 +2,7 @@
 
 mod binding;
 mod files;
+mod mapping;
 mod patching;
 mod prepare;
 mod remote;
@@ -73,6 +74,7 @@ impl World {
             warden: WardenSlot::new(spec),
             limits: Arc::new(self.limits.clone()),
             spill_dir: self.root().join("spill"),
+            map_dir: self.root().join(".maps"),
             blobs: self.source(),
             addresses: crate::AddressGate::nobody(),
             remote: None,

@@ -90,6 +90,7 @@ mod cases {
             warden: WardenSlot::new(spec),
             limits: Arc::new(limits),
             spill_dir: dir.path().join("spill"),
+            map_dir: dir.path().join("maps"),
             jobs: Jobs::unheard(),
             blobs: BlobSource::empty(),
             addresses: agentd_tools::AddressGate::nobody(),

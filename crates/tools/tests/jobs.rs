@@ -94,6 +94,7 @@ mod cases {
             }),
             limits: Arc::new(limits),
             spill_dir: dir.path().join("spill"),
+            map_dir: dir.path().join("maps"),
             blobs: BlobSource::empty(),
             addresses: agentd_tools::AddressGate::nobody(),
             remote: None,

@@ -1,0 +1,147 @@
+//! The tags of files from earlier maps: a file that did not change is neither read nor parsed again.
+
+use crate::error::MapError;
+use crate::tags::Tags;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+
+/// Raised when grammars, queries or the form change, so that old tags are not believed.
+const VERSION: u32 = 1;
+/// The most bytes of a cache that are written or read.
+const MAX_BYTES: usize = 256 << 20;
+
+/// Tells two states of a file apart without reading it: from its device, inode, size and times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp(pub u64);
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    stamp: Stamp,
+    /// SHA-256 of the content, its first half.
+    content: [u8; 16],
+    tags: Tags,
+}
+
+/// Tags by path; what a map did not ask for is forgotten when it is written.
+#[derive(Debug, Default)]
+pub struct Cache {
+    old: BTreeMap<String, Entry>,
+    new: BTreeMap<String, Entry>,
+    parsed: usize,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    version: u32,
+    entries: &'a BTreeMap<String, Entry>,
+}
+
+#[derive(Deserialize)]
+struct Read {
+    version: u32,
+    entries: BTreeMap<String, Entry>,
+}
+
+impl Cache {
+    /// From what [`Cache::bytes`] gave.
+    ///
+    /// # Errors
+    /// When it is of another version, too large, or broken: begin with an empty one.
+    pub fn read(bytes: &[u8]) -> Result<Self, MapError> {
+        if bytes.len() > MAX_BYTES {
+            return Err(MapError::Cache("it is too large".to_owned()));
+        }
+        let read: Read = rmp_serde::from_slice(bytes).map_err(|error| MapError::Cache(error.to_string()))?;
+        if read.version != VERSION {
+            return Err(MapError::Cache(format!("it has version {}", read.version)));
+        }
+        Ok(Self {
+            old: read.entries,
+            ..Self::default()
+        })
+    }
+
+    /// To be kept for the next map; `None` when it is too large.
+    ///
+    /// # Errors
+    /// When it cannot be written down.
+    pub fn bytes(&self) -> Result<Option<Vec<u8>>, MapError> {
+        let written = Written {
+            version: VERSION,
+            entries: &self.new,
+        };
+        let bytes = rmp_serde::to_vec(&written).map_err(|error| MapError::Cache(error.to_string()))?;
+        Ok((bytes.len() <= MAX_BYTES).then_some(bytes))
+    }
+
+    /// Whether something is in it that was not in what it was read from.
+    #[must_use]
+    pub fn is_new(&self) -> bool {
+        self.parsed > 0 || !self.old.is_empty()
+    }
+
+    /// How many files were parsed, not found.
+    #[must_use]
+    pub const fn parsed(&self) -> usize {
+        self.parsed
+    }
+
+    /// Its files and their tags, by path.
+    pub fn files(&self) -> impl Iterator<Item = (&str, &Tags)> {
+        self.new.iter().map(|(path, entry)| (path.as_str(), &entry.tags))
+    }
+
+    /// Forgets a file, so that it is parsed again.
+    pub(crate) fn forget(&mut self, path: &str) {
+        self.new.remove(path);
+    }
+
+    /// Takes over the tags of a file that did not change. Whether they were there.
+    pub fn known(&mut self, path: &str, stamp: Stamp) -> bool {
+        if self.old.get(path).is_none_or(|entry| entry.stamp != stamp) {
+            return false;
+        }
+        if let Some((path, entry)) = self.old.remove_entry(path) {
+            self.new.insert(path, entry);
+        }
+        true
+    }
+
+    /// The tags of a file that was read: those of the same content, or what `parse` says.
+    ///
+    /// # Errors
+    /// Those of `parse`; then the file is in no map, and is parsed again when it changes.
+    pub fn add(
+        &mut self,
+        path: &str,
+        stamp: Stamp,
+        source: &[u8],
+        parse: impl FnOnce(&[u8]) -> Result<Tags, MapError>,
+    ) -> Result<(), MapError> {
+        let content = hash(source);
+        let (tags, result) = match self.old.remove(path).filter(|entry| entry.content == content) {
+            Some(entry) => (entry.tags, Ok(())),
+            None => {
+                self.parsed += 1;
+                match parse(source) {
+                    Ok(tags) => (tags, Ok(())),
+                    Err(error) => (Tags::default(), Err(error)),
+                }
+            }
+        };
+        self.new.insert(path.to_owned(), Entry { stamp, content, tags });
+        result
+    }
+}
+
+fn hash(source: &[u8]) -> [u8; 16] {
+    let mut half = [0; 16];
+    for (to, from) in half.iter_mut().zip(Sha256::digest(source)) {
+        *to = from;
+    }
+    half
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,26 @@
+//! A map of a source tree for a model that has not read it: what its files define, the most used first, in so many tokens.
+//!
+//! Pure: the caller walks the tree and reads the files, so it decides what may be seen. Limits everywhere, since the files
+//! are anybody's: bytes and time of a parse, tags of a file, files of a map (I6).
+//!
+//! Flow: file -> [`Language::of`] -> [`Tagger::tags`] -> [`Cache`] -> [`rank`] -> [`render`].
+
+mod cache;
+mod error;
+mod foreign;
+mod language;
+mod map;
+mod rank;
+mod render;
+mod tagger;
+mod tags;
+
+pub use cache::{Cache, Stamp};
+pub use error::MapError;
+pub use foreign::{FOREIGN, parse_foreign};
+pub use language::Language;
+pub use map::{Place, SourceMap};
+pub use rank::{Focus, Ranked, rank};
+pub use render::{Rendered, render, tokens};
+pub use tagger::{MAX_FILE_BYTES, Tagger};
+pub use tags::{Definition, Kind, Reference, Tags};
