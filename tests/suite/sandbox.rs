@@ -16,7 +16,12 @@ const LEVELS: [(&str, SandboxLevel); 3] = [
 
 /// A daemon at exactly this level; nothing where the machine does not have it.
 async fn at(server: &ModelServer, level: &str, read: &str) -> Option<Daemon> {
-    let config = format!("{YOLO}[sandbox]\nlevel = \"{level}\"\nrequire = \"{level}\"\nread = [{read}]\n");
+    with(server, level, &format!("read = [{read}]")).await
+}
+
+/// The same with more settings of the sandbox.
+async fn with(server: &ModelServer, level: &str, more: &str) -> Option<Daemon> {
+    let config = format!("{YOLO}[sandbox]\nlevel = \"{level}\"\nrequire = \"{level}\"\n{more}\n");
     let daemon = daemon(server, &config).await;
     let client = daemon.client().await;
     let params = CreateParams {
@@ -147,4 +152,98 @@ async fn what_confines_commands_is_found_out_once_and_told_by_doctor() {
         assert_eq!(std::fs::metadata(&file).unwrap().modified().unwrap(), before);
         drop(daemon);
     }
+}
+
+/// The text of the first tool result of a session that runs this script.
+async fn result_of(daemon: &Daemon, client: &Client, script: &str) -> String {
+    let dir = daemon.workdir("project");
+    std::fs::write(format!("{dir}/script.sh"), script).unwrap();
+    let agent = session(daemon, client, "plan:tries steps=1 command=bash_script.sh;").await;
+    let done = Follower::attach(client, &agent)
+        .await
+        .until("the result", |body| matches!(body, EventBody::ToolFinished(_)))
+        .await;
+    let EventBody::ToolFinished(done) = done.body else {
+        unreachable!("it was waited for");
+    };
+    done.outcome.llm_text
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i6_redteam_40_a_command_that_uses_too_much_is_killed_and_the_model_is_told() {
+    let server = ModelServer::start(false).await.unwrap();
+    for (name, _) in LEVELS {
+        let more = "max_file_bytes = 1048576\nmax_processes = 40\nmax_memory_bytes = 268435456";
+        let Some(daemon) = with(&server, name, more).await else {
+            continue;
+        };
+        let client = daemon.client().await;
+        for (script, told) in [
+            ("exec truncate -s 100G big", "a file of more than 1048576 bytes"),
+            ("b() { b | b & }; b; sleep 600", "more than 40 processes and threads"),
+            ("perl -e 'push @a, \"x\" x (1 << 20) while @a < 400; sleep 600'", "more than 268435456 bytes of memory"),
+        ] {
+            let said = result_of(&daemon, &client, script).await;
+            assert!(said.contains(told), "{name}: {script}: {said}");
+        }
+        assert_eq!(result_of(&daemon, &client, "echo fine").await, "fine\n", "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redteam_36_an_isolated_command_reaches_the_listed_host_and_no_other() {
+    let server = ModelServer::start(false).await.unwrap();
+    let host = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = host.local_addr().unwrap().port();
+    tokio::spawn(async move {
+        use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+        while let Ok((mut stream, _)) = host.accept().await {
+            let mut request = [0; 4096];
+            let _ = stream.read(&mut request).await;
+            let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\nConnection: close\r\n\r\nfrom a host";
+            let _ = stream.write_all(answer).await;
+        }
+    });
+    let more = format!("network = {{ hosts = [\"127.0.0.1:{port}\"] }}");
+    let Some(daemon) = with(&server, "isolated", &more).await else {
+        return;
+    };
+    let client = daemon.client().await;
+    let get = |url: &str| {
+        format!(
+            "proxy=${{http_proxy#http://}}; exec 3<>/dev/tcp/${{proxy/://}}; printf 'GET {url} HTTP/1.1\\r\\n\\r\\n' >&3; cat <&3"
+        )
+    };
+    let said = result_of(&daemon, &client, &get(&format!("http://127.0.0.1:{port}/"))).await;
+    assert!(said.contains("from a host"), "{said}");
+    let said = result_of(&daemon, &client, &get("http://127.0.0.1:1/")).await;
+    assert!(said.contains("403 Forbidden") && said.contains("sandbox.network"), "{said}");
+    let around = format!("(: > /dev/tcp/127.0.0.1/{port}) && echo yes");
+    assert!(!result_of(&daemon, &client, &around).await.contains("yes"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i7_redteam_21_a_session_does_not_follow_its_directory_to_another_one() {
+    let server = ModelServer::start(false).await.unwrap();
+    let daemon = daemon(&server, YOLO).await;
+    let client = daemon.client().await;
+    let agent = session(&daemon, &client, "plan:tries steps=1 command=true;").await;
+    Follower::attach(&client, &agent).await.turn_finished(1).await;
+    let (dir, away) = (daemon.workdir("project"), daemon.workdir("away"));
+    std::fs::rename(&dir, format!("{dir}.moved")).unwrap();
+    std::os::unix::fs::symlink(&away, &dir).unwrap();
+    let params = agentd_protocol::SendParams {
+        session: agent.clone(),
+        content: vec![Block::text("plan:again steps=1 command=touch_here;")],
+        ..Default::default()
+    };
+    client.send(&params).await.unwrap();
+    let mut follower = Follower::attach(&client, &agent).await;
+    let said = follower
+        .until("the refusal", |body| {
+            matches!(body, EventBody::ToolFinished(done) if done.outcome.llm_text.contains("was replaced by a link"))
+        })
+        .await;
+    assert!(matches!(said.body, EventBody::ToolFinished(_)));
+    assert!(!std::path::Path::new(&away).join("here").exists());
 }

@@ -117,7 +117,7 @@ pub(crate) async fn workdir(text: &str) -> Result<String, Fault> {
     let tidy: std::path::PathBuf = path.components().collect();
     let found = tokio::fs::metadata(&tidy).await;
     let message = match found {
-        Ok(found) if found.is_dir() => return Ok(tidy.to_string_lossy().into_owned()),
+        Ok(found) if found.is_dir() => return real(tidy).await,
         Ok(_) => format!("the working directory {text:?} is not a directory"),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             format!("the working directory {text:?} does not exist")
@@ -125,6 +125,22 @@ pub(crate) async fn workdir(text: &str) -> Result<String, Fault> {
         Err(error) => format!("the working directory {text:?} cannot be read: {error}"),
     };
     Err(Fault::invalid("bad_workdir", message).hint("create it, or name another one with -C DIR"))
+}
+
+/// Where a directory really is. A session keeps this: a link in its place is one that somebody put there later.
+async fn real(dir: std::path::PathBuf) -> Result<String, Fault> {
+    let failed = |why: String| {
+        Fault::invalid(
+            "bad_workdir",
+            format!("the working directory cannot be opened: {why}"),
+        )
+        .hint("name another one with -C DIR")
+    };
+    let opened = tokio::task::spawn_blocking(move || agentd_tools::Beneath::open_anywhere(&dir)).await;
+    let opened = opened.map_err(|error| failed(error.to_string()))?;
+    let opened = opened.map_err(|error| failed(error.to_string()))?;
+    let text = opened.path().to_str().map(str::to_owned);
+    text.ok_or_else(|| failed("its path is not UTF-8".to_owned()))
 }
 
 /// A budget of numbers that make sense.

@@ -276,3 +276,28 @@ fn a_file_is_made_with_a_mode_and_only_empty_directories_go() {
     world.beneath.remove_directory(Path::new("d")).unwrap();
     assert_eq!(fs::read_dir(&world.root).unwrap().count(), 0);
 }
+
+#[test]
+fn redteam_21_i7_a_directory_that_became_a_link_is_not_opened() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = Beneath::open_anywhere(dir.path()).unwrap().path().to_owned();
+    let (workdir, outside) = (root.join("w"), root.join("outside"));
+    fs::create_dir_all(workdir.join("deep")).unwrap();
+    fs::create_dir_all(outside.join("deep")).unwrap();
+    assert_eq!(Beneath::open(&workdir).unwrap().path(), workdir);
+    fs::rename(&workdir, root.join("away")).unwrap();
+    symlink(&outside, &workdir).unwrap();
+    for swapped in [workdir.clone(), workdir.join("deep")] {
+        let said = Beneath::open(&swapped).unwrap_err().to_string();
+        assert!(
+            said.contains("was replaced by a link since the session began"),
+            "{said}"
+        );
+        assert!(
+            Beneath::open_anywhere(&swapped)
+                .unwrap()
+                .path()
+                .starts_with(&outside)
+        );
+    }
+}

@@ -60,6 +60,17 @@ pub enum SandboxError {
         /// Why.
         source: io::Error,
     },
+    /// Another directory is in the place of the working directory.
+    #[error(
+        "the working directory {path} was replaced by a link since the session began: it leads to {real} now; nothing was \
+         done. Put the directory back, or begin a session in the other one"
+    )]
+    Replaced {
+        /// Where it was.
+        path: PathBuf,
+        /// Where the link leads.
+        real: PathBuf,
+    },
     /// The path leaves the working directory.
     #[error(
         "{path} is outside the working directory {root}: use a path inside it, for example one relative to it"

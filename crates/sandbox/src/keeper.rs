@@ -1,5 +1,6 @@
 //! The task that keeps a warden process: starts it, waits for its end, and cleans up behind it.
 
+use crate::beneath::Beneath;
 use crate::bubble;
 use crate::confinement::Confinement;
 use crate::entry::ENTER_ARG;
@@ -56,6 +57,7 @@ pub(crate) async fn start(
             source,
         })?;
         keep_apart(&spec.workdir, &walls.temp, "the daemon's directory")?;
+        Beneath::open(&spec.workdir)?;
         environment = environment.with("TMPDIR", walls.temp_inside().to_string_lossy());
     }
     let network = network(spec, walls)?;

@@ -73,7 +73,10 @@ pub(crate) fn from_sandbox(error: &SandboxError) -> ToolOutcome {
         SandboxError::NotFound { .. } => Code::NotFound,
         SandboxError::Exists { .. } => Code::Exists,
         SandboxError::WrongKind { .. } => Code::NotFile,
-        SandboxError::Outside { .. } | SandboxError::Symlink { .. } | SandboxError::Linked { .. } => {
+        SandboxError::Outside { .. }
+        | SandboxError::Replaced { .. }
+        | SandboxError::Symlink { .. }
+        | SandboxError::Linked { .. } => {
             Code::Denied
         }
         SandboxError::BadPath { .. } | SandboxError::CommandTooLong { .. } => Code::InvalidArgs,

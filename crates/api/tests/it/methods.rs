@@ -51,6 +51,21 @@ async fn a_session_is_created_from_the_settings_and_what_was_asked() {
 }
 
 #[tokio::test]
+async fn a_session_keeps_the_real_path_of_its_directory() {
+    let h = Harness::start().await;
+    let link = h.dir.path().join("link");
+    std::os::unix::fs::symlink(h.workdir(), &link).unwrap();
+    h.call("session.create", json!({ "workdir": link }))
+        .await
+        .unwrap();
+    let shown = h
+        .call("session.get", json!({ "session": "@last" }))
+        .await
+        .unwrap();
+    assert_eq!(shown["workdir"], h.workdir());
+}
+
+#[tokio::test]
 async fn a_headless_session_has_a_deadline_for_people() {
     let h = Harness::start().await;
     h.call(
