@@ -4,8 +4,8 @@ use crate::{ASKING, YOLO, daemon, session};
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;
 use agentd_protocol::{
-    Block, CreateParams, EndReason, Event, EventBody, HookEvent, HookFinished, HookStatus, SendParams,
-    ToolStatus, VerdictKind,
+    Block, CreateParams, EndReason, Event, EventBody, HookEvent, HookFinished, HookStatus, PermissionMode,
+    SendParams, ToolStatus, VerdictKind,
 };
 use agentd_tests::{Daemon, Follower, check_log, eventually};
 use serde_json::Value;
@@ -104,7 +104,7 @@ async fn each_of_the_eleven_events_is_told_as_json_to_a_hook_in_the_sandbox() {
         prompt: Some(vec![Block::text("plan:c steps=1 command=true fail=1:413;")]),
         workdir: daemon.workdir("project"),
         parent: parent.parse().ok(),
-        rules: vec!["allow Bash".to_owned()],
+        mode: Some(PermissionMode::Yolo),
         ..CreateParams::default()
     };
     let overflowing = client.create(&params).await.unwrap().session.to_string();
