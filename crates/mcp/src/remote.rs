@@ -110,3 +110,30 @@ fn finished(answer: Answer, max_lines: usize) -> Finished {
         ..Finished::from(outcome)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::{ToolOutcome, ToolStatus};
+
+    #[test]
+    fn a_result_has_at_most_so_many_lines_and_is_kept_whole_beside() {
+        let of = |max_lines: usize| {
+            let answer = Answer {
+                outcome: ToolOutcome::text(ToolStatus::Ok, "one\ntwo\nthree"),
+                whole: None,
+                media: Vec::new(),
+            };
+            finished(answer, max_lines)
+        };
+        let all = of(3);
+        assert!(all.spilled.is_none() && all.outcome.truncated.is_none());
+        let cut = of(2);
+        assert_eq!(cut.outcome.llm_text, "one\ntwo\n[... 1 lines left out ...]");
+        assert_eq!(
+            cut.outcome.truncated.map(|cut| (cut.bytes, cut.lines)),
+            Some((13, 3))
+        );
+        assert!(matches!(cut.spilled, Some(Spilled::Memory(whole)) if whole == b"one\ntwo\nthree"));
+    }
+}

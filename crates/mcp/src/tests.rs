@@ -2,6 +2,7 @@
 
 mod fake;
 mod life;
+mod port;
 mod talk;
 
 use crate::{Answer, Call, LeftOut, Limits, McpError, Offer, OnProgress, Pool, Scope, ServerState};

@@ -43,7 +43,7 @@ async fn i7_tools_are_listed_page_by_page_and_what_they_claim_changes_nothing() 
         offers.left_out,
         [
             left_out("echo", "another one has its name"),
-            left_out("hidden", "the configuration does not list it")
+            left_out("hidden", "the configuration does not want it")
         ]
     );
 }
