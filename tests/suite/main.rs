@@ -6,6 +6,7 @@
 )]
 
 mod aimock;
+mod asking;
 mod bad_input;
 mod cancel;
 mod commands;

@@ -151,3 +151,81 @@ async fn ctrl_c_in_run_cancels_the_turn() {
     terminals.shows("run", "exit=130").await;
     assert_eq!(server.seen().open, 0, "the connection to the provider is closed");
 }
+
+/// What a terminal would obey: the clipboard, links, the title, device control, a question that is answered on stdin,
+/// C1 controls, a carriage return over an earlier line, and a sequence without an end; and a very long line.
+const HOSTILE: &str = r"printf 'shown \033]52;c;ZXZpbA==\007 \033]8;;http://evil/\033\\ \033]0;evil\007 \033Pevil\033\\ \033[6n \302\2332J'
+printf 'honest\rforged\n\033]0;no end\n'
+head -c 1000000 /dev/zero | tr '\0' x
+";
+
+/// The first of these that a terminal was given.
+fn obeyed(bytes: &[u8]) -> Option<&'static str> {
+    let sequences: [(&str, &[u8]); 7] = [
+        ("OSC 52", b"\x1b]52"),
+        ("OSC 8", b"\x1b]8;"),
+        ("title", b"\x1b]0;"),
+        ("DCS", b"\x1bP"),
+        ("CSI 6n", b"\x1b[6n"),
+        ("C1", b"\xc2\x9b"),
+        ("carriage return", b"honest\r"),
+    ];
+    let given = |what: &[u8]| bytes.windows(what.len()).any(|window| window == what);
+    sequences
+        .into_iter()
+        .find(|(_, what)| given(what))
+        .map(|(name, _)| name)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redteam_41_a_terminal_is_given_nothing_that_it_would_obey() {
+    let server = ModelServer::start(false).await.unwrap();
+    let daemon = daemon(&server, crate::YOLO).await;
+    let workdir = daemon.workdir("hostile");
+    std::fs::write(format!("{workdir}/say.sh"), HOSTILE).unwrap();
+    let run = daemon
+        .agentctl(&[
+            "run",
+            "-C",
+            &workdir,
+            "--name",
+            "hostile",
+            "plan:hostile steps=1 command=sh_say.sh;",
+        ])
+        .await;
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    for args in [&["logs", "hostile"][..], &["show", "hostile"], &["events"]] {
+        let done = daemon.agentctl(args).await;
+        let shown = [done.stdout.as_bytes(), done.stderr.as_bytes()].concat();
+        assert_eq!(obeyed(&shown), None, "{args:?}");
+    }
+    assert_eq!(
+        obeyed(run.stdout.as_bytes()).or(obeyed(run.stderr.as_bytes())),
+        None
+    );
+    // Positive control: the output had all of it, and the log has kept it, as escapes of JSON.
+    let kept = daemon.agentctl(&["export", "hostile", "--jsonl"]).await.stdout;
+    for needle in ["\\u001b]52;c;", "\\u001bPevil", "\\u001b[6n", "honest"] {
+        assert!(kept.contains(needle), "{needle}");
+    }
+    let Some(terminals) = Terminals::start("hostile") else {
+        skipped("redteam_41", "tmux is not installed");
+        return;
+    };
+    // What is written to a real terminal, byte for byte.
+    let recorded = daemon.dir.path().join("recorded");
+    terminals.open(
+        "attach",
+        &format!("sleep 1; {}", agentctl(&daemon, "attach hostile")),
+    );
+    let pipe = format!("cat >'{}'", recorded.display());
+    assert!(
+        terminals.tmux(&["pipe-pane", "-t", "t:attach", &pipe]),
+        "tmux records"
+    );
+    terminals.keys("attach", &["plan:again text=over_and_out;", "Enter"]);
+    terminals.shows("attach", "over and out").await;
+    let bytes = std::fs::read(&recorded).unwrap();
+    assert!(!bytes.is_empty(), "positive control: it was recorded");
+    assert_eq!(obeyed(&bytes), None);
+}
