@@ -262,30 +262,30 @@ async fn i1_a_kill_leaves_the_session_where_it_went_back_to() {
     check_log(&played.client, &id).await;
 }
 
-/// Killed when the intent is durable: the files are put back after the restart.
+/// Killed when the intent is durable, or when the files are back and nobody wrote it down.
 #[tokio::test(flavor = "multi_thread")]
 async fn i4_a_kill_in_the_middle_of_an_undo_does_not_stop_it() {
-    let mut played = Played::two_turns().await;
-    let id = played.id.clone();
-    played.daemon.kill().await;
-    // The first commit after this start is the intent.
-    played.daemon = played.daemon.restart(Some("store.after_commit=kill@1")).await;
-    let undone = played.daemon.agentctl(&["undo", &id, "--turn", "last"]).await;
-    assert_ne!(undone.code, Some(0), "the daemon was killed: {}", undone.stdout);
-    played.daemon.ended().await;
-    played.daemon = played.daemon.restart(None).await;
-    played.client = played.daemon.client().await;
-    let mut follower = Follower::attach(&played.client, &id).await;
-    follower
-        .until("the undo is done", |body| {
-            matches!(body, EventBody::UndoApplied(_))
-        })
-        .await;
-    assert_eq!(
-        (played.file("a.txt").as_deref(), played.file("b/new.txt")),
-        (Some(FIRST), None)
-    );
-    check_log(&played.client, &id).await;
+    for fault in ["tool.before_spawn=kill@1", "tool.before_store=kill@1"] {
+        let mut played = Played::two_turns().await;
+        let id = played.id.clone();
+        played.daemon.kill().await;
+        played.daemon = played.daemon.restart(Some(fault)).await;
+        let undone = played.daemon.agentctl(&["undo", &id, "--turn", "last"]).await;
+        assert_ne!(undone.code, Some(0), "the daemon was killed: {}", undone.stdout);
+        played.daemon.ended().await;
+        played.daemon = played.daemon.restart(None).await;
+        played.client = played.daemon.client().await;
+        let mut follower = Follower::attach(&played.client, &id).await;
+        follower
+            .until("the undo is done", |body| matches!(body, EventBody::UndoApplied(_)))
+            .await;
+        assert_eq!(
+            (played.file("a.txt").as_deref(), played.file("b/new.txt")),
+            (Some(FIRST), None),
+            "{fault}"
+        );
+        check_log(&played.client, &id).await;
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -35,7 +35,7 @@ pub use model_port::{
     Refusal,
 };
 pub use restart::RestartWindow;
-pub use session_port::{CallEvent, Credit, RunEvent, SessionMsg, Work};
+pub use session_port::{CallEvent, Credit, Earlier, RunEvent, SessionMsg, Work};
 pub use stages::{CallStage, StageDone, Stages};
 pub use store_port::{Read, StoreMsg};
 pub use supervisor_port::{Routed, SupervisorMsg, SupervisorStats, Woken};

@@ -6,9 +6,11 @@ use crate::model_port::Place;
 use crate::tool_port::CallDetail;
 use agentd_hooks::Ran;
 use agentd_policy::Judgement;
-use agentd_protocol::{ApprovalId, CallId, Delta, Fault, HookEvent, HookFinished, Principal, Seq, ToolCallId, ToolOutcome};
+use agentd_protocol::{
+    ApprovalId, CallId, Delta, Fault, HookEvent, HookFinished, Principal, Seq, ToolCallId, ToolOutcome,
+};
 use agentd_store::{Blob, IdempotencyKey, Outcome};
-use agentd_tools::{JobNews, Offered};
+use agentd_tools::{FilesSeen, JobNews, Offered};
 use agentd_transcript::Transcript;
 use agentd_turn::{Command, ModelAnswer, ModelFailure, Reply, Reworked, TimerKey};
 use tokio::sync::OwnedSemaphorePermit;
@@ -49,6 +51,15 @@ pub enum Work {
         /// The seq of its intent.
         seq: Seq,
     },
+}
+
+/// A conversation as it was at an earlier point.
+#[derive(Debug, Default)]
+pub struct Earlier {
+    /// What was said.
+    pub transcript: Transcript,
+    /// What the model knew of files.
+    pub seen: FilesSeen,
 }
 
 /// The right to have one delta in the loop's mailbox; dropped when the delta is handled.
@@ -131,7 +142,7 @@ pub enum SessionMsg {
         /// What the files were before; they go into the same append.
         blobs: Vec<Blob>,
         /// The conversation that it goes back to.
-        transcript: Option<Box<Transcript>>,
+        earlier: Option<Box<Earlier>>,
     },
     /// A kid went down; re-queued by the loop to itself, so it comes after everything the kid sent.
     Down {

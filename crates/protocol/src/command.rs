@@ -23,7 +23,7 @@ macro_rules! params {
     };
 }
 
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
@@ -205,54 +205,6 @@ params! {
         /// Another page follows; the answer to this one is null.
         more: bool,
     }
-    /// `session.diff`: what the session changed in files.
-    DiffParams {
-        /// Which.
-        session: String,
-        /// Only what this turn changed: its id, or the beginning or end of it, or `last`.
-        turn: Option<String>,
-    }
-    /// `session.undo`: files as they were before a change. The last change, unless another is named.
-    UndoParams {
-        /// Which.
-        session: String,
-        /// The change, by its undo id or the beginning of it.
-        change: Option<String>,
-        /// All changes of a turn: its id, or the beginning or end of it, or `last`.
-        turn: Option<String>,
-        /// Also files that somebody changed since; what they did is lost.
-        force: bool,
-        /// Only say what would be done.
-        dry_run: bool,
-        /// Idempotency key.
-        key: Option<String>,
-    }
-    /// `session.rewind`: the conversation as it was at an earlier point.
-    RewindParams {
-        /// Which.
-        session: String,
-        /// The seq of the last event that counts.
-        at: Seq,
-        /// The files that the session changed since, too.
-        files: bool,
-        /// Also files that somebody else changed since; what they did is lost.
-        force: bool,
-        /// Only say what would be done.
-        dry_run: bool,
-        /// Idempotency key.
-        key: Option<String>,
-    }
-    /// `session.fork`: a new session whose log begins as this one's.
-    ForkParams {
-        /// Which.
-        session: String,
-        /// The seq of the last event that is copied; default: as late as possible.
-        at: Option<Seq>,
-        /// What people call the new one; default: as the old one.
-        title: Option<String>,
-        /// Idempotency key.
-        key: Option<String>,
-    }
     /// `usage.query`.
     UsageParams {
         /// Only of sessions that carry all of these labels.
@@ -307,43 +259,6 @@ answers! {
         lines: Vec<String>,
         /// The log's head now.
         head: Seq,
-    }
-    /// Answer of `session.diff`.
-    Diffed {
-        /// The files that are not as they were.
-        files: Vec<FileDiff>,
-        /// What was done besides and is not seen here: commands, requests to the network.
-        stays: Vec<String>,
-    }
-    /// One file of a [`Diffed`].
-    FileDiff {
-        /// Its path.
-        path: String,
-        /// `added`, `deleted` or `modified`.
-        status: String,
-        /// Lines that came.
-        added: u64,
-        /// Lines that went.
-        removed: u64,
-        /// The unified diff.
-        diff: String,
-    }
-    /// Answer of `session.undo` and `session.rewind`.
-    PutBackDone {
-        /// The session.
-        session: SessionId,
-        /// The seq of the beginning of the work; 0 when nothing was done (`dry_run`).
-        seq: Seq,
-        /// The files that were put back, or would be.
-        files: Vec<String>,
-        /// With `dry_run`: files that somebody changed since.
-        conflicts: Vec<String>,
-        /// Under this name the undo can be undone.
-        undo_id: String,
-        /// The point that the conversation went back to, or would.
-        rewound_to: Option<Seq>,
-        /// What stays done.
-        stays: Vec<String>,
     }
     /// Pushed once an attach has caught up.
     Synced {

@@ -10,6 +10,7 @@ mod binding;
 mod block;
 mod call;
 mod command;
+mod command_history;
 mod event;
 mod event_body;
 mod fault;
@@ -33,6 +34,7 @@ pub use call::{
     VerdictKind,
 };
 pub use command::*;
+pub use command_history::*;
 pub use event::{EVENT_VERSION, Event, Seq};
 pub use event_body::EventBody;
 pub use fault::{Fault, FaultClass};

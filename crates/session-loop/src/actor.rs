@@ -94,8 +94,8 @@ impl Shell {
                 seq,
                 reworked,
                 blobs,
-                transcript,
-            } => self.reworked(seq, *reworked, blobs, transcript).await,
+                earlier,
+            } => self.reworked(seq, *reworked, blobs, earlier).await,
             SessionMsg::Down { work, why } => self.down(work, why).await,
             SessionMsg::Hooked {
                 tool_call,

@@ -4,7 +4,7 @@ use crate::error::LoopError;
 use crate::kit::Kit;
 use crate::servers;
 use crate::services::Services;
-use agentd_actor_kit::{CallError, Handle, Read, StoreMsg};
+use agentd_actor_kit::{CallError, Earlier, Handle, Read, StoreMsg};
 use agentd_protocol::{Event, Fault, Seq, SessionCreated, SessionId, Timestamp};
 use agentd_store::{Claim, EncodedEvent, Page, Range, StoreError};
 use agentd_tools::FilesSeen;
@@ -104,7 +104,9 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
     }
     if !folded.rewinds.is_empty() {
         let parts = folded.rewinds.parts(claim.head);
-        folded.transcript = conversation(&services.store, services.timing.load, session, &parts).await?;
+        let then = conversation(&services.store, services.timing.load, session, &parts).await?;
+        folded.transcript = then.transcript;
+        folded.seen.knows_again(then.seen);
     }
     let durable = folded.agent.durable();
     if let Some(created) = durable.settings.clone() {
@@ -144,11 +146,11 @@ pub(crate) async fn conversation(
     within: Duration,
     session: SessionId,
     parts: &[(Seq, Seq)],
-) -> Result<Transcript, LoopError> {
-    let mut transcript = Transcript::new();
+) -> Result<Earlier, LoopError> {
+    let mut then = Earlier::default();
     for (number, (after, upto)) in parts.iter().enumerate() {
         if number > 0 {
-            transcript.went_back();
+            then.transcript.went_back();
         }
         let mut at = *after;
         while at < *upto {
@@ -161,12 +163,14 @@ pub(crate) async fn conversation(
                 });
             }
             for (seq, line) in &page.events {
-                transcript.apply(&decoded(*seq, line)?);
+                let event = decoded(*seq, line)?;
+                then.transcript.apply(&event);
+                then.seen.learn(&event.body);
             }
             at = last;
         }
     }
-    Ok(transcript)
+    Ok(then)
 }
 
 /// The conversation of a session as it was at a point of its log.
@@ -175,7 +179,7 @@ pub(crate) async fn conversation_at(
     within: Duration,
     session: SessionId,
     upto: Seq,
-) -> Result<Transcript, LoopError> {
+) -> Result<Earlier, LoopError> {
     let mut rewinds = Rewinds::default();
     let mut at = 0;
     while at < upto {

@@ -5,13 +5,13 @@ use crate::load::conversation_at;
 use crate::shell::Shell;
 use crate::work::Task;
 use crate::workers::ReworkJob;
-use agentd_actor_kit::{Down, SessionMsg, Work};
+use agentd_actor_kit::{Down, Earlier, SessionMsg, Work};
 use agentd_protocol::{Event, EventBody, HistoryFailed, Seq, UndoApplied};
 use agentd_store::Blob;
 use agentd_tool_executor::{PutBack, put_back};
-use agentd_transcript::Transcript;
 use agentd_turn::{Input, OpenHistory, Reworked};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 impl Shell {
     /// Starts the work. Its intent is durable.
@@ -42,12 +42,12 @@ impl Shell {
         seq: Seq,
         reworked: Reworked,
         blobs: Vec<Blob>,
-        transcript: Option<Box<Transcript>>,
+        earlier: Option<Box<Earlier>>,
     ) -> Result<(), LoopError> {
         if !self.is_reworking(seq) {
             return Ok(());
         }
-        self.earlier = transcript;
+        self.earlier = earlier;
         let done = self.run(Task::with_blobs(Input::Reworked(reworked), blobs)).await;
         self.earlier = None;
         done
@@ -67,7 +67,10 @@ impl Shell {
     /// Takes an event into the conversation; one that goes back finds the earlier one ready.
     pub(crate) fn converse(&mut self, event: &Event) {
         match (&event.body, self.earlier.take()) {
-            (EventBody::SessionRewound(_), Some(earlier)) => self.transcript.replace(*earlier),
+            (EventBody::SessionRewound(_), Some(earlier)) => {
+                self.transcript.replace(earlier.transcript);
+                Arc::make_mut(&mut self.seen).knows_again(earlier.seen);
+            }
             (_, earlier) => {
                 self.earlier = earlier;
                 self.transcript.apply(event);
@@ -86,10 +89,10 @@ fn not_done(why: &str) -> Reworked {
 /// The work of the kid. The conversation is made first, so that nothing is written when it cannot be.
 pub(crate) async fn work(job: ReworkJob) {
     let OpenHistory { seq, started } = job.work;
-    let mut transcript = None;
+    let mut earlier = None;
     if let Some(upto) = started.rewind_to {
         match conversation_at(&job.store, job.within, job.session, upto).await {
-            Ok(earlier) => transcript = Some(Box::new(earlier)),
+            Ok(then) => earlier = Some(Box::new(then)),
             Err(error) => return tell(&job.to, seq, not_done(&error.to_string()), Vec::new(), None),
         }
     }
@@ -99,7 +102,7 @@ pub(crate) async fn work(job: ReworkJob) {
             undo_id: String::new(),
             changes: Vec::new(),
         };
-        return tell(&job.to, seq, Reworked::Done(nothing), Vec::new(), transcript);
+        return tell(&job.to, seq, Reworked::Done(nothing), Vec::new(), earlier);
     }
     let done = put_back(PutBack {
         session: job.session,
@@ -110,7 +113,7 @@ pub(crate) async fn work(job: ReworkJob) {
     })
     .await;
     match done {
-        Ok((applied, blobs)) => tell(&job.to, seq, Reworked::Done(applied), blobs, transcript),
+        Ok((applied, blobs)) => tell(&job.to, seq, Reworked::Done(applied), blobs, earlier),
         Err(failed) => tell(&job.to, seq, Reworked::Failed(failed), Vec::new(), None),
     }
 }
@@ -120,12 +123,12 @@ fn tell(
     seq: Seq,
     reworked: Reworked,
     blobs: Vec<Blob>,
-    transcript: Option<Box<Transcript>>,
+    earlier: Option<Box<Earlier>>,
 ) {
     let _ = to.cast(SessionMsg::Reworked {
         seq,
         reworked: Box::new(reworked),
         blobs,
-        transcript,
+        earlier,
     });
 }

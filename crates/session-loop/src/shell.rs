@@ -12,7 +12,7 @@ use crate::services::Services;
 use crate::stages::Track;
 use crate::timers::Timers;
 use crate::work::{ModelRun, Planned, Task, ToolRun};
-use agentd_actor_kit::{Alarm, Kids, SessionMsg, SupervisorMsg, Work};
+use agentd_actor_kit::{Alarm, Earlier, Kids, SessionMsg, SupervisorMsg, Work};
 use agentd_protocol::{Event, EventBody, SessionId, ToolCallId, ToolOutcome};
 use agentd_store::{Blob, EncodedEvent, IdempotencyKey};
 use agentd_tools::{FilesSeen, Jobs};
@@ -66,7 +66,7 @@ pub struct Shell {
     /// Commands taken out of the mailbox.
     pub(crate) handled: u64,
     /// The conversation that the session goes back to.
-    pub(crate) earlier: Option<Box<Transcript>>,
+    pub(crate) earlier: Option<Box<Earlier>>,
     /// The loop must stop, and why.
     pub(crate) stop: Option<&'static str>,
 }

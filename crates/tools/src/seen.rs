@@ -88,7 +88,6 @@ impl FilesSeen {
             EventBody::ToolFinished(_)
                 | EventBody::InputAccepted(_)
                 | EventBody::UndoApplied(_)
-                | EventBody::SessionRewound(_)
         )
     }
 
@@ -109,9 +108,6 @@ impl FilesSeen {
             // The model has not seen what a person put back, so what is known of the files stays as it was.
             let files = applied.changes.iter().map(UndoFile::from).collect();
             self.remember(&applied.undo_id, files);
-        } else if let EventBody::SessionRewound(_) = event {
-            // What the model read may not be in its conversation any more.
-            self.known.clear();
         }
     }
 
@@ -147,6 +143,11 @@ impl FilesSeen {
         }
         let id = id.to_owned();
         self.undos.push_back(Undo { id, files });
+    }
+
+    /// The model's conversation is an earlier one: of files it knows what it knew then.
+    pub fn knows_again(&mut self, earlier: Self) {
+        self.known = earlier.known;
     }
 
     /// Words of the last input, for finding what of a long output is about them.

@@ -95,6 +95,40 @@ fn note(text: &str) -> EventBody {
     .into()
 }
 
+#[test]
+fn an_image_of_a_result_stands_behind_it_and_other_media_do_not() {
+    let outcome = ToolOutcome {
+        media: vec![
+            json!({ "media_type": "image/png", "data": "AAAA" }),
+            json!({ "media_type": "audio/wav", "data": "BBBB" }),
+            json!({ "media_type": "image/png" }),
+        ],
+        ..ToolOutcome::text(ToolStatus::Ok, "a picture")
+    };
+    let tool_call = call_id(1);
+    let mut transcript = Transcript::new();
+    let bodies = vec![
+        input(1, "look"),
+        started(&[1]),
+        finished(vec![tool_use(1), tool_use(2)], Usage::default()),
+        ToolFinished { tool_call, outcome }.into(),
+        started(&[]),
+    ];
+    for event in log(bodies) {
+        transcript.apply(&event);
+    }
+    let last = &transcript.messages().last().unwrap().content;
+    let kinds: Vec<_> = last
+        .iter()
+        .map(|block| match block {
+            Block::ToolResult { .. } => "result",
+            Block::Image { media_type, .. } => media_type.as_str(),
+            _ => "other",
+        })
+        .collect();
+    assert_eq!(kinds, ["result", "image/png", "result"]);
+}
+
 fn tool_use(n: u8) -> Block {
     Block::ToolUse {
         id: call_id(n).to_string(),
