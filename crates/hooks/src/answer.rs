@@ -140,10 +140,14 @@ fn blocked(event: HookEvent, stderr: &str) -> Answer {
     let text = Some(clip(stderr.trim(), REASON)).filter(|text| !text.is_empty());
     let quiet = Answer::of(HookStatus::Blocked);
     match event {
-        HookEvent::PostToolUse | HookEvent::PostToolUseFailure => Answer { context: text, ..quiet },
-        HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::Notification => {
-            Answer { reason: text, ..quiet }
-        }
+        HookEvent::PostToolUse | HookEvent::PostToolUseFailure => Answer {
+            context: text,
+            ..quiet
+        },
+        HookEvent::SessionStart | HookEvent::SessionEnd | HookEvent::Notification => Answer {
+            reason: text,
+            ..quiet
+        },
         HookEvent::PreToolUse
         | HookEvent::PermissionRequest
         | HookEvent::UserPromptSubmit

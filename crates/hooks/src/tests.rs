@@ -297,7 +297,10 @@ impl Launch for Stubborn {
 }
 
 async fn changed_by(names: &[&str]) -> Ran {
-    let run = names.iter().map(|name| hook(name, HookEvent::PreToolUse)).collect();
+    let run = names
+        .iter()
+        .map(|name| hook(name, HookEvent::PreToolUse))
+        .collect();
     let hooks = Hooks::new(&config(run), Arc::new(Stubborn));
     hooks.before(call(), &hooks.places()).await
 }
@@ -315,7 +318,11 @@ async fn i6_hooks_that_change_each_others_input_for_ever_deny() {
     assert_eq!(ran.narrowing.unwrap().rule, "hook:changed");
     assert_eq!(ran.records.len(), 6);
     let ran = changed_by(&["nice"]).await;
-    assert_eq!((ran.narrowing, ran.records.len()), (None, 1), "its own change it has seen");
+    assert_eq!(
+        (ran.narrowing, ran.records.len()),
+        (None, 1),
+        "its own change it has seen"
+    );
 }
 
 #[tokio::test]

@@ -11,7 +11,11 @@ use serde_json::{Value, json};
 
 fn hook(name: &str, event: HookEvent) -> HookConfig {
     HookConfig {
-        tools: if event.is_of_call() { vec!["Bash".to_owned()] } else { Vec::new() },
+        tools: if event.is_of_call() {
+            vec!["Bash".to_owned()]
+        } else {
+            Vec::new()
+        },
         ..HookConfig::new(name, event, &["/hook"])
     }
 }

@@ -65,7 +65,11 @@ async fn a_question_is_told_to_hooks_before_a_person_and_may_be_denied() {
     let asked = world.hook().await;
     assert_eq!(
         (&asked.told["event"], &asked.told["input"], &asked.told["rule"]),
-        (&json!("PermissionRequest"), &json!({ "command": "make" }), &json!("test"))
+        (
+            &json!("PermissionRequest"),
+            &json!({ "command": "make" }),
+            &json!("test")
+        )
     );
     asked.exit(2, &json!(null), "not on a Friday");
     assert_eq!(result(&mut world, session).await.status, ToolStatus::Denied);
@@ -87,7 +91,8 @@ async fn i7_a_hook_of_questions_that_fails_or_may_not_allow_leaves_the_question_
 }
 
 #[tokio::test(start_paused = true)]
-async fn i7_a_hook_answers_a_question_of_the_rules_only_where_the_operator_lets_it_and_no_other_hooks_question() {
+async fn i7_a_hook_answers_a_question_of_the_rules_only_where_the_operator_lets_it_and_no_other_hooks_question()
+ {
     for (others, asks) in [(None, false), (Some(HookEvent::PreToolUse), true)] {
         let permitted = HookConfig {
             may_allow: true,
@@ -150,10 +155,11 @@ async fn a_hook_puts_another_result_in_the_place_of_the_tools_and_the_log_has_bo
     let session = world.create().await;
     world.model().await.call(&[bash("make")]);
     world.tool().await.end(ToolStatus::Ok, "the whole truth");
-    world
-        .hook()
-        .await
-        .exit(0, &json!({ "modifiedOutput": "the truth", "context": "be brief" }), "");
+    world.hook().await.exit(
+        0,
+        &json!({ "modifiedOutput": "the truth", "context": "be brief" }),
+        "",
+    );
     assert_eq!(
         result(&mut world, session).await.llm_text,
         "the truth\n\n[hook h] be brief"

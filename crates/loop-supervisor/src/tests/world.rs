@@ -6,8 +6,8 @@ use crate::{Bounds, LoopSupervisor, SupervisorArgs};
 use agentd_actor_kit::{Clock, Done, Handle, Pointer, Routed, Stages, SupervisorMsg, SupervisorStats};
 use agentd_hooks::Hooks;
 use agentd_protocol::{
-    Block, Budget, Event, EventBody, Fault, HookEvent, LoopLimits, PermissionMode, Principal, RunState, SandboxLevel,
-    SessionCreated, SessionId, Timestamp, ToolCallId, VerdictKind,
+    Block, Budget, Event, EventBody, Fault, HookEvent, LoopLimits, PermissionMode, Principal, RunState,
+    SandboxLevel, SessionCreated, SessionId, Timestamp, ToolCallId, VerdictKind,
 };
 use agentd_provider::{ModelSpec, Registry as Models_, Script};
 use agentd_session_loop::{ModelJob, Models, Services, Sharing, Timing, ToolJob, Workers};
@@ -67,7 +67,13 @@ where
     Handle::fixed(name, actor)
 }
 
-async fn services(clock: Clock, strings: &Arc<Strings>, puppets: &Arc<Puppets>, hooks: Hooks, heard: Vec<HookEvent>) -> Services {
+async fn services(
+    clock: Clock,
+    strings: &Arc<Strings>,
+    puppets: &Arc<Puppets>,
+    hooks: Hooks,
+    heard: Vec<HookEvent>,
+) -> Services {
     let mut registry = Models_::default();
     registry.insert(
         ModelSpec::scripted("scripted", Arc::new(Script::default())),
