@@ -1,0 +1,94 @@
+//! What the rules say, what other rules would have said, and whether the audit is whole.
+
+use crate::{ASKING, YOLO, daemon, played, session};
+use agentd_bench::model_server::ModelServer;
+use agentd_tests::fault_server::Say;
+use agentd_tests::{Daemon, Finished, Follower};
+use serde_json::{Value, json};
+
+async fn json_of(daemon: &Daemon, args: &[&str]) -> Value {
+    let said = daemon.agentctl(&[args, &["-o", "json"]].concat()).await;
+    assert_eq!(said.code, Some(0), "{args:?}: {}", said.stderr);
+    serde_json::from_str(&said.stdout).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i7_the_same_rules_answer_a_check_a_dry_run_and_a_call() {
+    let server = played::model(|_, step| match step {
+        0 => Say::call("Bash", json!({ "command": "echo hi" })),
+        _ => Say::text("Done."),
+    })
+    .await;
+    let rules = "rules = [{ deny = \"Bash(git push:*)\" }, { allow = \"Bash(echo:*)\" }]\n";
+    let daemon = played::daemon(&server, &format!("{ASKING}[permission]\n{rules}")).await;
+    let client = daemon.client().await;
+    let id = played::session(&daemon, &client, "say hi").await;
+    Follower::attach(&client, &id).await.turn_finished(1).await;
+    for (command, verdict) in [
+        ("echo hi", "allow"),
+        ("git push origin", "deny"),
+        ("echo hi; git push -f", "deny"),
+        ("make", "ask"),
+    ] {
+        let said = daemon
+            .agentctl(&["policy", "check", "--session", &id, command, "-q"])
+            .await;
+        assert_eq!(
+            (said.code, said.stdout.trim()),
+            (Some(0), verdict),
+            "{command}: {}",
+            said.stderr
+        );
+    }
+    let file = daemon.dir.path().join("new.toml");
+    std::fs::write(&file, "[permission]\nrules = [{ deny = \"Bash(echo:*)\" }]\n").unwrap();
+    let file = file.to_string_lossy().into_owned();
+    let changed = json_of(
+        &daemon,
+        &["policy", "dry-run", "--rules", &file, "--session", &id],
+    )
+    .await;
+    let text = changed.to_string();
+    assert!(
+        text.contains("\"before\":\"allow\"") && text.contains("\"after\":\"deny\""),
+        "{text}"
+    );
+    // Nothing was changed by asking.
+    let said = daemon
+        .agentctl(&["policy", "check", "--session", &id, "echo hi", "-q"])
+        .await;
+    assert_eq!(said.stdout.trim(), "allow");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_audit_is_whole_until_somebody_changes_a_line_of_it() {
+    let server = ModelServer::start(false).await.unwrap();
+    let mut daemon = daemon(&server, YOLO).await;
+    let client = daemon.client().await;
+    let id = session(&daemon, &client, "plan:a steps=2 command=echo_hi;").await;
+    Follower::attach(&client, &id).await.turn_finished(1).await;
+    daemon.terminate();
+    daemon.ended().await;
+    let file = daemon.data_dir().join("logs/audit.jsonl");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    let path = file.to_string_lossy().into_owned();
+    let verify = || async { daemon.agentctl(&["audit", "verify", &path]).await };
+    let good: Finished = verify().await;
+    assert_eq!(good.code, Some(0), "{}{}", good.stdout, good.stderr);
+    let lines: Vec<&str> = whole.lines().collect();
+    assert!(lines.len() >= 4, "{whole}");
+    let without = [&lines[..1], &lines[2..]].concat().join("\n") + "\n";
+    let moved = [&lines[..1], &[lines[2], lines[1]], &lines[3..]]
+        .concat()
+        .join("\n")
+        + "\n";
+    let changed = whole.replacen("echo hi", "echo ho", 1);
+    assert_ne!(changed, whole);
+    for (what, text) in [("removed", without), ("moved", moved), ("changed", changed)] {
+        std::fs::write(&file, text).unwrap();
+        let bad = verify().await;
+        assert_eq!(bad.code, Some(1), "{what}: {}{}", bad.stdout, bad.stderr);
+    }
+    std::fs::write(&file, &whole).unwrap();
+    assert_eq!(verify().await.code, Some(0));
+}
