@@ -103,7 +103,7 @@ impl SessionLog for MemoryStore {
     async fn put_blob(&self, session: SessionId, bytes: Bytes) -> Result<String, StoreError> {
         let blob = Blob::new(bytes);
         let name = blob.name().to_owned();
-        self.open()?.put_blob(session, blob)?;
+        self.open()?.put_blob(session, &blob)?;
         Ok(name)
     }
 

@@ -67,12 +67,12 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>, rework: Rework) -> Result<Reply, 
 /// The seq of work that was begun and does not go on here.
 pub(crate) fn lost(draft: &Draft<'_, '_>) -> Option<Seq> {
     let open = draft.durable().history.as_ref().map(|open| open.seq);
-    open.filter(|_| !draft.seen().reworking)
+    open.filter(|seq| draft.seen().reworking != Some(*seq))
 }
 
 /// After a restart: work that was begun is done again.
 pub(crate) fn again(draft: &mut Draft<'_, '_>) {
-    if !draft.seen().reworking {
+    if draft.seen().reworking.is_none() {
         start(draft);
     }
 }
@@ -81,13 +81,13 @@ fn start(draft: &mut Draft<'_, '_>) {
     let Some(work) = draft.durable().history.clone().map(Box::new) else {
         return;
     };
-    draft.volatile().reworking = true;
+    draft.volatile().reworking = Some(work.seq);
     draft.effect(Effect::Rework { work });
 }
 
 /// The work ended: the log and the model are told.
 pub(crate) fn ended(draft: &mut Draft<'_, '_>, reworked: Reworked) {
-    draft.volatile().reworking = false;
+    draft.volatile().reworking = None;
     let Some(OpenHistory { seq, started }) = draft.durable().history.clone() else {
         return;
     };

@@ -4,7 +4,7 @@ use crate::input::{CallPlan, ModelAnswer, TimerKey};
 use crate::overflow::{Shrinking, Window};
 use crate::stutter::Stutter;
 use crate::topic::Topic;
-use agentd_protocol::{ApprovalId, CallId, HookFinished, InputId, ToolCallId, ToolOutcome, Verdict};
+use agentd_protocol::{ApprovalId, CallId, HookFinished, InputId, ToolCallId, ToolOutcome, TurnId, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The volatile state of an agent.
@@ -22,12 +22,12 @@ pub(crate) struct Volatile {
     pub(crate) asked: BTreeMap<u64, Topic>,
     /// The number of the last asking.
     pub(crate) askings: u64,
-    /// The hooks were told of the session's beginning.
-    pub(crate) greeted: bool,
+    /// The asking by which hooks are told of the session's beginning.
+    pub(crate) greeted: Option<u64>,
     /// Inputs that hooks let through, with what they add.
     pub(crate) screened: BTreeMap<InputId, Option<String>>,
-    /// The hooks have nothing against the end of the turn.
-    pub(crate) may_stop: bool,
+    /// The turn against whose end hooks have nothing.
+    pub(crate) may_stop: Option<TurnId>,
     /// How judged calls would run.
     pub(crate) plans: BTreeMap<ToolCallId, CallPlan>,
     /// Calls whose kid runs.
@@ -52,8 +52,8 @@ pub(crate) struct Volatile {
     pub(crate) sent_prefix: Option<u64>,
     /// The same of the last request that was answered.
     pub(crate) warm_prefix: Option<u64>,
-    /// Files or the conversation are being put back.
-    pub(crate) reworking: bool,
+    /// The seq of the work on the history that goes on here.
+    pub(crate) reworking: Option<agentd_protocol::Seq>,
     /// Nothing new is started.
     pub(crate) draining: bool,
 }
@@ -100,6 +100,6 @@ impl Volatile {
         self.backoff_over = false;
         self.insists = false;
         self.shrinking = None;
-        self.may_stop = false;
+        self.may_stop = None;
     }
 }

@@ -227,7 +227,7 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn put_blob(&mut self, session: SessionId, blob: Blob) -> Result<(), StoreError> {
+    pub(super) fn put_blob(&mut self, session: SessionId, blob: &Blob) -> Result<(), StoreError> {
         self.live_mut(session)?.blobs.insert(blob.name().to_owned());
         self.blobs.insert(blob.name().to_owned(), blob.bytes().clone());
         Ok(())
