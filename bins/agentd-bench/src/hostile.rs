@@ -44,12 +44,12 @@ pub(crate) async fn run(bench: &Bench, sessions: u32, steps: u32) -> Result<Figu
         .await?;
         let session = create(bench, None).await?;
         // A step before, so that its warden is there.
-        step(bench, session, "true").await?;
+        step(bench, session, "true", 1).await?;
         let before = rss_mb(bench.pid)?;
         let most = Arc::new(Mutex::new(before));
         let watch = tokio::spawn(watch(bench.pid, Arc::clone(&most)));
         let command = format!("bash_{file}");
-        let attack = step(bench, session, &command);
+        let attack = step(bench, session, &command, 2);
         let (busy, said) = together(bench, &mut others, steps, Some(attack)).await?;
         watch.abort();
         let grown = *most.lock().unwrap_or_else(PoisonError::into_inner) - before;
@@ -89,8 +89,8 @@ async fn together(
     Ok((median(times), said.transpose()?))
 }
 
-/// A turn of one step; the last line of its result.
-async fn step(bench: &Bench, session: SessionId, command: &str) -> Result<String> {
+/// The session's `number`th turn, of one step; the last line of its result.
+async fn step(bench: &Bench, session: SessionId, command: &str, number: u32) -> Result<String> {
     let mut viewer = attach(bench, session).await?;
     let text = format!("plan:{command} steps=1 command={command};");
     let params = SendParams {
@@ -100,6 +100,7 @@ async fn step(bench: &Bench, session: SessionId, command: &str) -> Result<String
     };
     bench.client.send(&params).await?;
     let mut said = String::new();
+    let mut ended = 0;
     loop {
         let push = tokio::time::timeout(Duration::from_secs(600), viewer.next())
             .await
@@ -120,8 +121,12 @@ async fn step(bench: &Bench, session: SessionId, command: &str) -> Result<String
                     .take(160)
                     .collect();
             }
-            EventBody::TurnFinished(_) => return Ok(said),
+            EventBody::TurnFinished(_) => ended += 1,
+
             _ => {}
+        }
+        if ended == number {
+            return Ok(said);
         }
     }
 }

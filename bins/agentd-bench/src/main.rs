@@ -5,6 +5,7 @@ mod daemon;
 mod decode;
 mod hostile;
 mod measure;
+mod repo_map;
 mod sandbox;
 
 use anyhow::Result;
@@ -88,6 +89,11 @@ enum Mode {
         #[arg(long, default_value_t = 20)]
         steps: u32,
     },
+    /// The map of a source tree: cold, warm, memory, and whether it shows the definitions that are asked for; no daemon
+    RepoMap {
+        /// The tree; the sources of all crates on this machine if it is left out
+        dir: Option<PathBuf>,
+    },
     /// `bash -c true` at each level of the sandbox that works here, beside a plain spawn; no daemon
     Sandbox {
         /// Commands at each level
@@ -113,6 +119,7 @@ async fn work(args: Args) -> Result<ExitCode> {
         Mode::Decode { events, rounds } => decode::run(events, rounds)?,
         Mode::Attempt { attempts } => attempt::run(attempts).await?,
         Mode::Sandbox { runs } => sandbox::run(runs).await?,
+        Mode::RepoMap { dir } => repo_map::run(dir, cargo_home())?,
         mode => with_daemon(mode, args.agentd, args.model_url).await?,
     };
     let mut out = std::io::stdout().lock();
@@ -124,6 +131,13 @@ async fn work(args: Args) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where cargo keeps the sources of crates.
+#[expect(clippy::disallowed_methods, reason = "a binary reads its environment")]
+fn cargo_home() -> Option<PathBuf> {
+    let variable = |name| std::env::var(name).ok().map(PathBuf::from);
+    variable("CARGO_HOME").or_else(|| Some(variable("HOME")?.join(".cargo")))
 }
 
 async fn with_daemon(
@@ -142,6 +156,8 @@ async fn with_daemon(
             steps,
             rounds,
         } => measure::history(&bench, long_kb, short_kb, steps, rounds).await,
-        Mode::Decode { .. } | Mode::Attempt { .. } | Mode::Sandbox { .. } => Ok(measure::Figures::new()),
+        Mode::Decode { .. } | Mode::Attempt { .. } | Mode::Sandbox { .. } | Mode::RepoMap { .. } => {
+            Ok(measure::Figures::new())
+        }
     }
 }

@@ -60,7 +60,7 @@ mod cases {
             match finding {
                 Finding::Works => levels.push(level),
                 Finding::Missing(why) if why.message.contains("on the PATH") => {
-                    skipped(&why.message, "bounds")
+                    skipped(&why.message, "bounds");
                 }
                 Finding::Missing(why) => skipped(&format!("kernel: {}", why.message), "bounds"),
             }

@@ -1,10 +1,11 @@
 //! Values that have the right type and make no sense.
 
+mod network;
+
 use crate::error::Problem;
 use crate::load::Loaded;
 use crate::models::{Dialect, ModelConfig, ProviderConfig};
 use crate::ranges::ranges;
-use crate::sandbox::SandboxChoice;
 use crate::settings::Settings;
 use crate::suggest::nearest;
 use crate::unsupported::unsupported;
@@ -121,26 +122,6 @@ impl Check<'_> {
             "store.url",
             &what,
             "give sqlite:PATH, memory: or postgres://USER@HOST/DATABASE",
-        );
-    }
-
-    fn network(&mut self) {
-        let sandbox = &self.settings().sandbox;
-        let (hosts, level) = (sandbox.hosts(), sandbox.level);
-        if let Err(entry) = &hosts {
-            self.require(
-                false,
-                "sandbox.network",
-                &format!("{entry:?} is no host, address or network"),
-                "give \"crates.io\", \"*.github.com\", \"git.example:2222\", \"127.0.0.1:8080\" or \"10.0.0.0/8\"",
-            );
-        }
-        let walls = matches!(level, SandboxChoice::Auto | SandboxChoice::Isolated);
-        self.require(
-            walls || matches!(hosts, Ok(None)),
-            "sandbox.network",
-            "a list of hosts needs the level isolated: at any other nothing would hold commands to it",
-            "set sandbox.level = \"isolated\", or network = \"none\"",
         );
     }
 

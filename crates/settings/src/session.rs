@@ -117,7 +117,7 @@ impl Default for ToolsConfig {
             bash_yield_ms: 0,
             max_running: 64,
             max_jobs: 8,
-            spill_bytes: 67_108_864,
+            spill_bytes: 4_194_304,
             repo_map_tokens: 4_096,
             web: WebConfig::default(),
         }
