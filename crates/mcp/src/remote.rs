@@ -1,12 +1,13 @@
 //! The pool as the port that sessions call tools of servers through.
 
-use crate::answer::Answer;
+use crate::answer::{Answer, Media};
 use crate::call::{Call, Heard, OnProgress};
 use crate::offer::Offer;
 use crate::pool::{Listing, Pool};
 use agentd_protocol::Truncated;
 use agentd_tools::{
-    Finished, Offered, Progress, ProgressSink, Remote, RemoteCall, Spilled, Tool, ToolContext, ToolSpec,
+    Finished, Offered, Progress, ProgressSink, Remote, RemoteCall, Spilled, Tool, ToolContext, ToolLimits,
+    ToolSpec, image_of_server,
 };
 use async_trait::async_trait;
 use serde_json::Value;
@@ -36,7 +37,7 @@ impl Remote for Pool {
             max_bytes: call.max_bytes,
             on_progress: shown(ctx.progress.clone()),
         };
-        finished(Self::call(self, workdir, call).await, max_lines)
+        finished(Self::call(self, workdir, call).await, max_lines, &ctx.limits)
     }
 }
 
@@ -82,11 +83,11 @@ fn line(heard: &Heard) -> String {
         + "\n"
 }
 
-fn finished(answer: Answer, max_lines: usize) -> Finished {
+fn finished(answer: Answer, max_lines: usize, limits: &ToolLimits) -> Finished {
     let Answer {
         mut outcome,
         mut whole,
-        ..
+        media,
     } = answer;
     let lines = outcome.llm_text.lines().count();
     if lines > max_lines {
@@ -105,10 +106,27 @@ fn finished(answer: Answer, max_lines: usize) -> Finished {
         });
         whole.get_or_insert_with(|| whole_text.into_bytes());
     }
+    outcome.media = images(&media, limits);
     Finished {
         spilled: whole.map(Spilled::Memory),
         ..Finished::from(outcome)
     }
+}
+
+/// The images that a model can be shown; together they are no larger than one may be, for each is in the log.
+fn images(media: &[Media], limits: &ToolLimits) -> Vec<Value> {
+    let mut room = usize::try_from(limits.max_image_bytes).unwrap_or(usize::MAX);
+    let mut shown = Vec::new();
+    for one in media.iter().filter(|one| one.media_type.starts_with("image/")) {
+        let bytes = one.base64.len() / 4 * 3;
+        if bytes <= room
+            && let Some(image) = image_of_server(&one.base64, limits)
+        {
+            room -= bytes;
+            shown.push(image);
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -124,7 +142,7 @@ mod tests {
                 whole: None,
                 media: Vec::new(),
             };
-            finished(answer, max_lines)
+            finished(answer, max_lines, &ToolLimits::default())
         };
         let all = of(3);
         assert!(all.spilled.is_none() && all.outcome.truncated.is_none());
@@ -135,5 +153,32 @@ mod tests {
             Some((13, 3))
         );
         assert!(matches!(cut.spilled, Some(Spilled::Memory(whole)) if whole == b"one\ntwo\nthree"));
+    }
+
+    #[test]
+    fn i6_of_images_only_those_are_shown_that_a_provider_takes_and_that_have_room() {
+        let of = |kind: &str, base64: &str| Media {
+            media_type: kind.to_owned(),
+            base64: base64.to_owned(),
+        };
+        // The beginning of a PNG of one pixel.
+        let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
+        let media = [
+            of("image/png", png),
+            of("image/png", "AAAA"),
+            of("audio/wav", png),
+            of("image/png", png),
+        ];
+        let limits = ToolLimits::default();
+        assert_eq!(images(&media, &limits).len(), 2);
+        let small = ToolLimits {
+            max_image_bytes: 24,
+            ..limits
+        };
+        let shown = images(&media, &small);
+        assert_eq!(
+            (shown.len(), &shown[0]["media_type"]),
+            (1, &Value::from("image/png"))
+        );
     }
 }

@@ -122,7 +122,7 @@ type Wrong = (&'static str, &'static str, &'static str);
 impl McpServer {
     fn problem(&self) -> Option<Wrong> {
         let named = self.command.first().is_some_and(|program| !program.is_empty());
-        if named == !self.url.is_empty() {
+        if named != self.url.is_empty() {
             return Some((
                 "command",
                 "a tool server needs a command or a url, and not both",
@@ -132,7 +132,7 @@ impl McpServer {
         if named && !self.headers.is_empty() {
             return Some(("headers", "a command is sent no headers", "use env"));
         }
-        if !named && !(self.env.is_empty() && self.read.is_empty()) {
+        if !(named || self.env.is_empty() && self.read.is_empty()) {
             return Some((
                 "env",
                 "a server at a url is not started here",

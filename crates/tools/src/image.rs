@@ -64,6 +64,15 @@ pub(crate) fn show(
     })
 }
 
+/// An image that a server gave, for the media of a result; nothing when a provider would refuse it.
+#[must_use]
+pub fn image_of_server(base64: &str, limits: &ToolsConfig) -> Option<serde_json::Value> {
+    let content = STANDARD.decode(base64).ok()?;
+    let kind = media_type(&content)?;
+    let shown = show(Path::new("image"), kind, &content, limits).ok()?;
+    shown.media.into_iter().next()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

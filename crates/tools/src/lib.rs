@@ -65,6 +65,7 @@ pub use context::{
 };
 pub use diff::{Change, change};
 pub use focus::windows;
+pub use image::image_of_server;
 pub use jobs::{JobEnding, JobNews, Jobs};
 pub use pre_image::PreImage;
 pub use prepared::{PathOp, Prepared, Subject};

@@ -67,9 +67,6 @@ pub struct Prepared {
 impl Prepared {
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     pub(crate) fn of(spec: &ToolSpec, mut input: Value) -> Result<Self, ToolOutcome> {
-        if spec.server.is_some() {
-            return Ok(Self::remote(spec, input));
-        }
         let text = |name: &str| input.get(name).and_then(Value::as_str).map(str::to_owned);
         let field = if matches!(spec.name.as_ref(), "Read" | "Write" | "Edit" | "MultiEdit") {
             "file_path"
@@ -134,7 +131,7 @@ impl Prepared {
     }
 
     /// A tool of a server: no argument of it means anything here, whatever it is called.
-    fn remote(spec: &ToolSpec, input: Value) -> Self {
+    pub(crate) fn remote(spec: &ToolSpec, input: Value) -> Self {
         let arguments = input.to_string();
         let about = if arguments == "{}" { "" } else { &arguments };
         Self {

@@ -148,7 +148,11 @@ impl Registry {
         let Some(tool) = self.find(name.trim()) else {
             return Err(self.unknown(name));
         };
-        Prepared::of(tool.spec(), tool.checked(input)?)
+        let (spec, input) = (tool.spec(), tool.checked(input)?);
+        if spec.server.is_some() {
+            return Ok(Prepared::remote(spec, input));
+        }
+        Prepared::of(spec, input)
     }
 
     fn unknown(&self, name: &str) -> ToolOutcome {

@@ -5,7 +5,7 @@ use crate::{Subject, Tool, ToolSpec};
 use agentd_protocol::EffectClass;
 use serde_json::json;
 
-fn registry(schema: Value) -> Registry {
+fn registry(schema: &Value) -> Registry {
     let tool = |name: &'static str| {
         Tool::new(ToolSpec {
             name: name.into(),
@@ -24,7 +24,7 @@ fn registry(schema: Value) -> Registry {
 
 #[test]
 fn i7_no_argument_of_a_servers_tool_means_what_it_means_to_a_tool_of_ours() {
-    let registry = registry(json!({ "type": "object" }));
+    let registry = registry(&json!({ "type": "object" }));
     let input = json!({ "command": "ls", "path": "/etc/passwd", "file_path": "x/../y", "url": "http://h", "nothing": null });
     let prepared = registry.prepare("mcp__s__run", &input).unwrap();
     let arguments = input.to_string();
@@ -37,7 +37,7 @@ fn i7_no_argument_of_a_servers_tool_means_what_it_means_to_a_tool_of_ours() {
 
 #[test]
 fn the_names_of_servers_tools_are_taken_by_the_letter_and_cannot_hide_ours() {
-    let registry = registry(json!({ "type": "object" }));
+    let registry = registry(&json!({ "type": "object" }));
     let name = |name: &str| registry.get(name).map(|spec| spec.name.to_string());
     assert_eq!(name("mcp__s__run").as_deref(), Some("mcp__s__run"));
     assert_eq!(name("mcp__s__Run").as_deref(), Some("mcp__s__Run"));
@@ -48,7 +48,7 @@ fn the_names_of_servers_tools_are_taken_by_the_letter_and_cannot_hide_ours() {
 #[test]
 fn arguments_are_checked_by_the_servers_schema_where_it_can_be_read() {
     let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
-    let checked = registry(schema);
+    let checked = registry(&schema);
     let refused = checked.prepare("mcp__s__run", &json!({})).unwrap_err().llm_text;
     assert!(
         refused.contains("`n` is missing") && !refused.contains("Example"),
@@ -57,7 +57,7 @@ fn arguments_are_checked_by_the_servers_schema_where_it_can_be_read() {
     let mended = checked.prepare("mcp__s__run", &json!({ "n": "3" })).unwrap();
     assert_eq!(mended.input, json!({ "n": 3 }));
     // A pattern that could take for ever is not tried: the server has to check it.
-    let unread = registry(json!({ "type": "object", "properties": { "n": { "pattern": "(?=a)(a+)+$" } } }));
+    let unread = registry(&json!({ "type": "object", "properties": { "n": { "pattern": "(?=a)(a+)+$" } } }));
     assert!(
         unread
             .prepare(
