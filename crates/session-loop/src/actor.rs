@@ -110,11 +110,8 @@ impl Shell {
                 Ok(())
             }
             SessionMsg::Deciders { approval, count } => {
-                self.advance(Input::Deciders {
-                    approval,
-                    count: count.unwrap_or(0),
-                })
-                .await
+                let count = count.unwrap_or(0);
+                self.advance(Input::Deciders { approval, count }).await
             }
             SessionMsg::Stored { outcome } => self.stored(outcome).await,
             SessionMsg::RetryAppend { number } => {

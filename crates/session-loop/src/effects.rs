@@ -82,9 +82,7 @@ impl Shell {
                 key,
                 generation,
                 after_ms,
-            } => {
-                self.timers.set(&self.me, key, generation, after_ms);
-            }
+            } => self.timers.set(&self.me, key, generation, after_ms),
             Effect::ClearTimer { key } => self.timers.clear(key),
             Effect::CountDeciders { approval } => self.count_deciders(approval),
             Effect::AskHooks { number, topic } => self.tell_of(number, topic).await,

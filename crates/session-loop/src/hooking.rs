@@ -229,14 +229,13 @@ impl Shell {
         if !hooked && kind != VerdictKind::Deny {
             self.leaves(tool_call, CallStage::PreHook, "skipped");
         }
-        match kind {
-            VerdictKind::Allow if permitted => {
-                self.leaves(tool_call, CallStage::Confirmation, "hook_allowed")
-            }
-            VerdictKind::Allow => self.leaves(tool_call, CallStage::Confirmation, "skipped"),
-            VerdictKind::Deny if questioned => self.leaves(tool_call, CallStage::Confirmation, "hook_denied"),
-            VerdictKind::Ask | VerdictKind::Deny => {}
-        }
+        let outcome = match kind {
+            VerdictKind::Allow if permitted => "hook_allowed",
+            VerdictKind::Allow => "skipped",
+            VerdictKind::Deny if questioned => "hook_denied",
+            VerdictKind::Ask | VerdictKind::Deny => return,
+        };
+        self.leaves(tool_call, CallStage::Confirmation, outcome);
     }
 
     /// What a hook put in the place of the model's input goes the whole way again, but not to the hooks.

@@ -18,7 +18,7 @@ impl Durable {
         }
         let own = self.model().to_owned();
         let turn = self.running_turn()?;
-        turn.goes_on = false;
+        turn.goes_on = None;
         if turn.calls.iter().any(OpenCall::is_open) {
             return Err("a tool call is unanswered (I3)");
         }

@@ -59,7 +59,7 @@ impl Durable {
             stopped_at_limit: false,
             guards: Guards::default(),
             stops: 0,
-            goes_on: false,
+            goes_on: None,
             compactions: 0,
         });
         Ok(())

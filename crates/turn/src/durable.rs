@@ -165,9 +165,9 @@ pub struct Turn {
     /// How often hooks had it go on when it was about to end.
     #[serde(default)]
     pub stops: u32,
-    /// They want another model call.
+    /// The hook that wants another model call.
     #[serde(default)]
-    pub goes_on: bool,
+    pub goes_on: Option<String>,
     /// Compactions because the conversation was too long for the model.
     #[serde(default)]
     pub compactions: u32,

@@ -76,7 +76,7 @@ impl Durable {
         if at_end && finished.decision == Some(VerdictKind::Deny) {
             let turn = self.running_turn()?;
             turn.stops = turn.stops.saturating_add(1);
-            turn.goes_on = true;
+            turn.goes_on = Some(finished.hook.clone());
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::effect::Effect;
 use crate::input::ModelFacts;
 use crate::stutter::Stutter;
 use crate::volatile::Live;
-use crate::{ending, inbox, limits, occasions, overflow};
+use crate::{ending, limits, occasions, overflow};
 use agentd_protocol::{EndReason, ModelStarted, SessionId};
 
 /// Starts an attempt: the first of a new call, or the next of `last`'s. False: it runs, there is nothing more to do.
@@ -30,8 +30,7 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
         .or(draft.durable().limits().thinking)
         .or(facts.thinking);
     let credential = credential(draft, &facts);
-    let inputs = inbox::joins_next(draft);
-    occasions::add_context(draft, &inputs);
+    let inputs = occasions::join(draft);
     let started = ModelStarted {
         call,
         attempt,
@@ -51,7 +50,7 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
     let prefix = draft.scene.prefix;
     let volatile = draft.volatile();
     volatile.backoff_over = false;
-    volatile.may_stop = false;
+    volatile.may_stop = None;
     let insists = std::mem::take(&mut volatile.insists);
     volatile.sent_prefix = Some(prefix);
     volatile.live = Some(Live {

@@ -2,6 +2,7 @@
 //! volatile: after a restart what still waits for it is asked again, and who was only to be told is not told twice.
 
 use crate::draft::Draft;
+use crate::inbox;
 use crate::limits;
 use crate::overflow;
 use crate::status::failed;
@@ -9,7 +10,7 @@ use crate::topic::{Notice, Topic};
 use crate::volatile::Volatile;
 use agentd_protocol::{
     ApprovalAsked, EventBody, HookEvent, HookFinished, InputCancelled, InputId, NoteInjected, NoteKind,
-    TurnFinished, VerdictKind, WarningRaised,
+    TurnFinished, TurnId, VerdictKind, WarningRaised,
 };
 
 /// Notifications that may be on their way at the same time; slow hooks lose the ones beyond.
@@ -40,9 +41,10 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>) {
         return;
     }
     let new = !durable.greeted && durable.last.is_none() && durable.turn.is_none();
-    if new && !draft.seen().greeted && hears(draft, HookEvent::SessionStart) {
-        draft.volatile().greeted = true;
+    if new && draft.seen().greeted.is_none() && hears(draft, HookEvent::SessionStart) {
         ask(draft, Topic::SessionStart);
+        let volatile = draft.volatile();
+        volatile.greeted = Some(volatile.askings);
     }
     if !hears(draft, HookEvent::UserPromptSubmit) {
         return;
@@ -82,12 +84,14 @@ pub(crate) fn lets_begin(draft: &Draft<'_, '_>) -> bool {
 }
 
 /// What hooks add to inputs is said when they join, so that a restart before it leaves nothing behind.
-pub(crate) fn add_context(draft: &mut Draft<'_, '_>, inputs: &[InputId]) {
-    for input in inputs {
+pub(crate) fn join(draft: &mut Draft<'_, '_>) -> Vec<InputId> {
+    let inputs = inbox::joins_next(draft);
+    for input in &inputs {
         if let Some(Some(text)) = draft.volatile().screened.remove(input) {
             note(draft, text);
         }
     }
+    inputs
 }
 
 /// Whether the turn may end by itself. The hooks are asked at each such end; so often they may have it go on.
@@ -104,7 +108,7 @@ pub(crate) fn lets_stop(draft: &mut Draft<'_, '_>) -> bool {
         rounds: turn.stops,
         child,
     };
-    if draft.seen().may_stop || !hears(draft, topic.event()) {
+    if draft.seen().may_stop == Some(turn.id) || !hears(draft, topic.event()) {
         return true;
     }
     let asked = draft
@@ -140,7 +144,9 @@ pub(crate) fn heard(draft: &mut Draft<'_, '_>, number: u64, records: Vec<HookFin
                 draft.volatile().screened.insert(input, words);
             }
         }
-        Topic::Stop { rounds, .. } => stop(draft, records, (rounds, objection)),
+        Topic::Stop { turn, rounds, .. } => {
+            write_stop(draft, records, (turn, rounds, objection));
+        }
         Topic::Compaction { call, attempt, .. } => {
             write_down(draft, records);
             overflow::vetted(draft, (call, attempt), objection);
@@ -148,10 +154,10 @@ pub(crate) fn heard(draft: &mut Draft<'_, '_>, number: u64, records: Vec<HookFin
     }
 }
 
-fn stop(
+fn write_stop(
     draft: &mut Draft<'_, '_>,
     mut records: Vec<HookFinished>,
-    (rounds, objection): (u32, Option<String>),
+    (turn, rounds, objection): (TurnId, u32, Option<String>),
 ) {
     let may = rounds < draft.config().stop_rounds && limits::has_room(draft.durable(), draft.now());
     if !may {
@@ -166,7 +172,7 @@ fn stop(
     write_down(draft, records);
     match objection.filter(|_| may) {
         Some(why) => note(draft, format!("The turn does not end yet. {why}")),
-        None => draft.volatile().may_stop = true,
+        None => draft.volatile().may_stop = Some(turn),
     }
 }
 

@@ -98,7 +98,7 @@ fn decide_next(durable: &Durable, turn: &Turn, joining: bool, draft: &Draft<'_, 
     if turn.summarizing {
         return Next::End(EndReason::MaxTurns, Some(limits::steps_used_up(turn.steps)));
     }
-    if called || stop == StopReason::PauseTurn || joining || turn.goes_on {
+    if called || stop == StopReason::PauseTurn || joining || turn.goes_on.is_some() {
         return Next::Call(None);
     }
     match nudge(durable, turn, config, now) {

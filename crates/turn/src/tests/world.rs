@@ -293,31 +293,36 @@ impl World {
             }
             Effect::KillJobs => self.jobs_killed += 1,
             Effect::KillTool { tool_call } => self.running.retain(|running| *running != tool_call),
-            Effect::SetTimer {
-                key,
-                generation,
-                after_ms,
-            } => {
-                self.timers.insert(key, (generation, self.now + after_ms));
-            }
-            Effect::ClearTimer { key } => {
-                assert!(self.timers.remove(&key).is_some(), "only set timers are cleared");
-            }
+            effect @ (Effect::SetTimer { .. } | Effect::ClearTimer { .. }) => self.of_timers(effect),
             Effect::CountDeciders { approval } => self.counting.push(approval),
             Effect::AddRule { rule, .. } => self.rules.push(rule),
-            Effect::AskHooks { number, topic } => {
-                assert!(self.agent.awaits_hooks(number), "its answer is waited for");
-                assert!(
-                    self.asked.insert(number, topic).is_none(),
-                    "each asking has a number of its own"
-                );
-            }
-            Effect::DropHooks { number } => {
-                assert!(
-                    self.asked.remove(&number).is_some(),
-                    "only what is asked is dropped"
-                );
-            }
+            effect @ (Effect::AskHooks { .. } | Effect::DropHooks { .. }) => self.of_hooks(effect),
+        }
+    }
+
+    fn of_timers(&mut self, effect: Effect) {
+        if let Effect::SetTimer {
+            key,
+            generation,
+            after_ms,
+        } = effect
+        {
+            self.timers.insert(key, (generation, self.now + after_ms));
+        } else if let Effect::ClearTimer { key } = effect {
+            assert!(self.timers.remove(&key).is_some(), "only set timers are cleared");
+        }
+    }
+
+    fn of_hooks(&mut self, effect: Effect) {
+        if let Effect::AskHooks { number, topic } = effect {
+            assert!(self.agent.awaits_hooks(number), "its answer is waited for");
+            let before = self.asked.insert(number, topic);
+            assert!(before.is_none(), "each asking has a number of its own");
+        } else if let Effect::DropHooks { number } = effect {
+            assert!(
+                self.asked.remove(&number).is_some(),
+                "only what is asked is dropped"
+            );
         }
     }
 
