@@ -20,7 +20,7 @@ async fn receiver() -> (String, mpsc::UnboundedReceiver<String>) {
             // The note is one JSON object, so its end is a brace.
             while !seen.ends_with(b"}") {
                 match stream.read(&mut chunk).await {
-                    Ok(read) if read > 0 => seen.extend_from_slice(&chunk[..read]),
+                    Ok(read) if read > 0 => seen.extend_from_slice(chunk.get(..read).unwrap_or_default()),
                     _ => break,
                 }
             }

@@ -39,4 +39,4 @@ pub use session_port::{CallEvent, Credit, Earlier, RunEvent, SessionMsg, Work};
 pub use stages::{CallStage, StageDone, Stages};
 pub use store_port::{Read, StoreMsg};
 pub use supervisor_port::{Routed, SupervisorMsg, SupervisorStats, Woken};
-pub use tool_port::{CallDetail, ToolMsg, ToolPermit};
+pub use tool_port::{CallDetail, Lent, ToolMsg, ToolPermit};

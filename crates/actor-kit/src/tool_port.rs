@@ -25,28 +25,34 @@ pub struct ToolPermit {
     pub environment: Arc<Environment>,
 }
 
+/// What an executor lends to a call.
+#[derive(Debug)]
+pub struct Lent {
+    /// The session's resident process warden.
+    pub warden: WardenSlot,
+    /// The limits of tool calls.
+    pub limits: Arc<ToolLimits>,
+    /// Where output that is too long for a result is put meanwhile.
+    pub spill_dir: PathBuf,
+    /// Where maps of source trees are kept.
+    pub map_dir: PathBuf,
+    /// What commands find in their environment.
+    pub environment: Arc<Environment>,
+}
+
 impl ToolPermit {
     /// A permit of this executor; only the executor makes them.
     #[must_use]
-    pub const fn new(
-        executor: ActorRef<ToolMsg>,
-        session: SessionId,
-        class: EffectClass,
-        warden: WardenSlot,
-        limits: Arc<ToolLimits>,
-        spill_dir: PathBuf,
-        map_dir: PathBuf,
-        environment: Arc<Environment>,
-    ) -> Self {
+    pub fn new(executor: ActorRef<ToolMsg>, session: SessionId, class: EffectClass, lent: Lent) -> Self {
         Self {
             executor,
             session,
             class,
-            warden,
-            limits,
-            spill_dir,
-            map_dir,
-            environment,
+            warden: lent.warden,
+            limits: lent.limits,
+            spill_dir: lent.spill_dir,
+            map_dir: lent.map_dir,
+            environment: lent.environment,
         }
     }
 }

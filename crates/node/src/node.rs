@@ -83,8 +83,6 @@ impl Node {
     pub async fn start(args: NodeArgs) -> Result<Self, NodeError> {
         crate::start::check_rules(&args.loaded, &args.environment)?;
         let settings = Arc::new(args.loaded.settings.clone());
-        let secret = |name: &str| args.environment.get(name).cloned();
-        let webhooks = Webhooks::new(&settings.permission, secret)?;
         tracing::info!(data = %args.paths.data_dir.display(), "agentd starts");
         let listener = agentd_control::bind(&args.paths.socket)
             .await
@@ -128,10 +126,12 @@ impl Node {
         let api = Arc::new(Api::new(parts));
         let mut tasks = vec![tokio::spawn(agentd_control::serve(listener, api, serving))];
         tasks.extend(scribe(&settings, &args.paths, &handles, (committed, told))?);
-        tasks.extend(webhooks.map(|webhooks| {
-            let (feed, store) = (handles.feed.clone(), handles.store.clone());
-            tokio::spawn(Herald::new(webhooks, feed, store, committed).run())
-        }));
+        tasks.extend(herald(
+            &settings,
+            &args.environment,
+            &handles,
+            (committed, clock),
+        )?);
         tasks.push(tokio::spawn(crate::upkeep::upkeep(Arc::clone(&backend), clock)));
         let mirror = crate::start::mirror(&settings, &args.paths, &backend)?;
         let default_socket = args.paths.is_default();
@@ -286,6 +286,19 @@ fn stages(settings: &Settings) -> (Stages, Option<mpsc::Receiver<StageDone>>) {
     }
     let (stages, told) = Stages::channel();
     (stages, Some(told))
+}
+
+/// Has other programs told of questions, where the configuration names any.
+fn herald(
+    settings: &Settings,
+    environment: &BTreeMap<String, String>,
+    handles: &Handles,
+    (committed, clock): (u64, Clock),
+) -> Result<Option<JoinHandle<()>>, NodeError> {
+    let secret = |name: &str| environment.get(name).cloned();
+    let webhooks = Webhooks::new(&settings.permission, secret, move || clock.stamp().at)?;
+    let (feed, store) = (handles.feed.clone(), handles.store.clone());
+    Ok(webhooks.map(|webhooks| tokio::spawn(Herald::new(webhooks, feed, store, committed).run())))
 }
 
 fn scribe(

@@ -3,7 +3,7 @@
 use crate::conceal;
 use crate::permits::Permits;
 use crate::wardens::Wardens;
-use agentd_actor_kit::{CallDetail, Done, ToolMsg, ToolPermit};
+use agentd_actor_kit::{CallDetail, Done, Lent, ToolMsg, ToolPermit};
 use agentd_sandbox::{Bounds, Environment, Network, Sandboxing};
 use agentd_tools::{Beneath, Prepared, ToolLimits};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
@@ -155,19 +155,17 @@ impl ExecutorState {
     fn admit(&mut self, myself: &ActorRef<ToolMsg>) {
         while let Some((session, waiter)) = self.permits.admit() {
             let warden = self.wardens.lend(session, &waiter.workdir);
-            let (limits, environment) = (Arc::clone(&self.limits), Arc::clone(&self.environment));
-            let (spill_dir, map_dir) = (self.spill_dir.clone(), self.map_dir.clone());
-            // A permit that nobody takes any more comes back by its drop.
-            waiter.done.answer(ToolPermit::new(
-                myself.clone(),
-                session,
-                waiter.class,
+            let lent = Lent {
                 warden,
-                limits,
-                spill_dir,
-                map_dir,
-                environment,
-            ));
+                limits: Arc::clone(&self.limits),
+                spill_dir: self.spill_dir.clone(),
+                map_dir: self.map_dir.clone(),
+                environment: Arc::clone(&self.environment),
+            };
+            // A permit that nobody takes any more comes back by its drop.
+            waiter
+                .done
+                .answer(ToolPermit::new(myself.clone(), session, waiter.class, lent));
         }
     }
 

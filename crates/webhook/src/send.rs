@@ -4,12 +4,13 @@ use crate::error::WebhookError;
 use crate::note::Note;
 use crate::schedule::{pause, worth_another_try};
 use crate::signature::signature;
+use agentd_protocol::Timestamp;
 use agentd_settings::{PermissionConfig, WebhookConfig};
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Client, Response};
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Notes that are on their way at the same time, pauses included; more are dropped.
@@ -26,6 +27,7 @@ pub struct Webhooks {
     escalate_to: Vec<String>,
     secret: Option<Arc<str>>,
     client: Client,
+    now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     places: Arc<Semaphore>,
 }
 
@@ -38,13 +40,14 @@ impl fmt::Debug for Webhooks {
 }
 
 impl Webhooks {
-    /// The configured ones; nothing when there are none. `secret_of` looks a variable up.
+    /// The configured ones; nothing when there are none. `secret_of` looks a variable up, `now` is the time.
     ///
     /// # Errors
     /// The secret is missing, or the machine's TLS set-up is unusable.
     pub fn new(
         config: &PermissionConfig,
         secret_of: impl Fn(&str) -> Option<String>,
+        now: impl Fn() -> Timestamp + Send + Sync + 'static,
     ) -> Result<Option<Self>, WebhookError> {
         let webhook = config.webhook.clone();
         if webhook.url.is_empty() && config.escalate_to.is_empty() {
@@ -74,6 +77,7 @@ impl Webhooks {
             escalate_to: config.escalate_to.clone(),
             secret,
             client,
+            now: Arc::new(now),
             places: Arc::new(Semaphore::new(ON_THE_WAY)),
         }))
     }
@@ -135,9 +139,7 @@ impl Webhooks {
     }
 
     async fn post(&self, url: &str, note: &Note) -> Result<Response, reqwest::Error> {
-        let seconds = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
+        let seconds = (self.now)().0 / 1_000;
         let mut request = self
             .client
             .post(url)

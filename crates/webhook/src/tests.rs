@@ -101,9 +101,13 @@ fn webhooks(url: &str, escalate_to: Vec<String>, secret: &str) -> Webhooks {
         escalate_to,
         ..PermissionConfig::default()
     };
-    Webhooks::new(&config, |name| (name == "HOOK").then(|| secret.to_owned()))
-        .unwrap()
-        .unwrap()
+    Webhooks::new(
+        &config,
+        |name| (name == "HOOK").then(|| secret.to_owned()),
+        || Timestamp(1_700_000_000_000),
+    )
+    .unwrap()
+    .unwrap()
 }
 
 fn header(request: &str, name: &str) -> Option<String> {
@@ -188,14 +192,20 @@ fn i8_a_note_has_no_credential_and_is_bounded() {
 fn i7_a_secret_that_is_missing_stops_the_start() {
     let mut config = PermissionConfig::default();
     assert!(
-        Webhooks::new(&config, |_| None).unwrap().is_none(),
+        Webhooks::new(&config, |_| None, || Timestamp(0))
+            .unwrap()
+            .is_none(),
         "nobody is told"
     );
     config.webhook.url = "https://example.org/".to_owned();
-    assert!(Webhooks::new(&config, |_| None).unwrap().is_some());
+    assert!(
+        Webhooks::new(&config, |_| None, || Timestamp(0))
+            .unwrap()
+            .is_some()
+    );
     config.webhook.secret_env = "HOOK".to_owned();
     for missing in [None, Some(String::new())] {
-        let refused = Webhooks::new(&config, |_| missing.clone()).unwrap_err();
+        let refused = Webhooks::new(&config, |_| missing.clone(), || Timestamp(0)).unwrap_err();
         assert!(refused.to_string().contains("HOOK"), "{refused}");
     }
 }

@@ -6,8 +6,8 @@ use crate::render::paint::Paint;
 use crate::render::summary::summary;
 use crate::render::{clean, one_line};
 use agentd_protocol::{
-    ApprovalDecided, Block, Decision, Event, EventBody, ModelFailed, Principal, Remedy, Scope, ToolCallId,
-    ToolFinished, ToolStatus, TurnFinished, VerdictKind,
+    ApprovalDecided, ApprovalEscalated, Block, Decision, Event, EventBody, ModelFailed, Principal, Remedy,
+    Scope, ToolCallId, ToolFinished, ToolStatus, TurnFinished, VerdictKind,
 };
 use std::collections::HashMap;
 
@@ -147,14 +147,7 @@ impl Transcript {
                 let text = format!("{}  [approval {}]", ask.title, ask.approval.short());
                 vec![Line::new(Tag::Ask, "ask", text)]
             }
-            EventBody::ApprovalEscalated(late) => {
-                let text = format!(
-                    "nobody answered in time  [approval {}, level {}]",
-                    late.approval.short(),
-                    late.level
-                );
-                vec![Line::new(Tag::Ask, "ask", text)]
-            }
+            EventBody::ApprovalEscalated(late) => vec![late_line(late)],
             EventBody::ApprovalDecided(decided) => vec![decided_line(decided, &event.by)],
             EventBody::TurnFinished(turn) => vec![turn_finished(turn)],
             EventBody::Unknown => vec![Line::new(Tag::Note, "?", "an event of a newer version")],
@@ -267,6 +260,15 @@ fn differently(remedy: &Remedy) -> String {
         Remedy::TruncateResults => " after long tool results are cut".to_owned(),
         Remedy::Park => "; the session is parked until then".to_owned(),
     }
+}
+
+fn late_line(late: &ApprovalEscalated) -> Line {
+    let text = format!(
+        "nobody answered in time  [approval {}, level {}]",
+        late.approval.short(),
+        late.level
+    );
+    Line::new(Tag::Ask, "ask", text)
 }
 
 fn decided_line(decided: &ApprovalDecided, by: &Principal) -> Line {
