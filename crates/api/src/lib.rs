@@ -21,6 +21,7 @@ mod lifecycle;
 mod live;
 mod methods;
 mod node_calls;
+mod prompting;
 mod reads;
 mod replay;
 mod transfer;

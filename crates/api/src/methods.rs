@@ -39,15 +39,17 @@ impl fmt::Display for Scope {
 }
 
 /// Methods that answer once.
-const METHODS: [(&str, Scope); 24] = [
+const METHODS: [(&str, Scope); 26] = [
     ("session.create", Scope::Steer),
     ("session.get", Scope::Read),
     ("session.list", Scope::Read),
+    ("session.prompt", Scope::Read),
     ("session.update", Scope::Steer),
     ("session.close", Scope::Steer),
     ("session.delete", Scope::Steer),
     ("session.pause", Scope::Steer),
     ("session.resume", Scope::Steer),
+    ("session.compact", Scope::Steer),
     ("session.export", Scope::Read),
     ("session.import", Scope::Steer),
     ("input.send", Scope::Steer),
@@ -70,7 +72,7 @@ const METHODS: [(&str, Scope); 24] = [
 const SUBSCRIPTIONS: [(&str, Scope); 2] = [("session.attach", Scope::Read), ("fleet.watch", Scope::Read)];
 
 /// Methods of the protocol that this build does not have.
-const LATER: [&str; 3] = ["session.compact", "session.fork", "session.rewind"];
+const LATER: [&str; 2] = ["session.fork", "session.rewind"];
 
 /// What a method needs.
 ///

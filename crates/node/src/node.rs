@@ -106,6 +106,7 @@ impl Node {
                 health: health.clone(),
             }),
             registry,
+            places: crate::start::places(&settings, &args.environment),
             settings: Arc::clone(&settings),
             clock,
             facts: facts(&settings, &args.paths, &model_note, clock, &sandboxing),

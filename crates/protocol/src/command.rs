@@ -54,6 +54,8 @@ params! {
         tools: Option<Vec<String>>,
         /// Rules: `allow Tool(x)`, `deny Tool(x)`, `ask Tool(x)`.
         rules: Vec<String>,
+        /// The custom agent that it runs.
+        agent: Option<String>,
         /// Replaces the base prompt.
         system_prompt: Option<String>,
         /// Appended to the system prompt.

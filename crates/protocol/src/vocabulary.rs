@@ -36,6 +36,8 @@ pub enum NoteKind {
     LimitNotice,
     /// A background job ended or is lost.
     JobNotice,
+    /// What changed around the session: the mode, the date.
+    ContextNotice,
 }
 
 /// What an approval is about.

@@ -1,13 +1,16 @@
 //! From the log to a loop's state. Runs in a task of the supervisor, never in a handler.
 
+use crate::conceal;
 use crate::error::LoopError;
 use crate::services::Services;
 use agentd_actor_kit::{CallError, Read, StoreMsg};
+use agentd_prompt::Places;
 use agentd_protocol::{Event, EventBody, Fault, Seq, SessionCreated, SessionId, Timestamp};
 use agentd_store::{Claim, EncodedEvent, Page, Range, StoreError};
 use agentd_tools::FilesSeen;
 use agentd_transcript::Transcript;
 use agentd_turn::Agent;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Bytes of the log that are read at once.
@@ -22,6 +25,8 @@ pub struct Folded {
     pub(crate) transcript: Transcript,
     pub(crate) seen: FilesSeen,
     pub(crate) system: String,
+    /// The first event as it was, whatever was changed since: the prompt is made from it.
+    first: Option<Box<SessionCreated>>,
 }
 
 impl Folded {
@@ -34,12 +39,16 @@ impl Folded {
             transcript: Transcript::new(),
             seen: FilesSeen::default(),
             system: String::new(),
+            first: None,
         }
     }
 
     fn apply(&mut self, event: &Event) -> Result<(), LoopError> {
         self.agent.apply(event)?;
         self.transcript.apply(event);
+        if let EventBody::SessionCreated(created) = &event.body {
+            self.first = Some(Box::new(created.clone()));
+        }
         if let EventBody::ToolFinished(finished) = &event.body {
             self.seen.apply(finished.outcome.details.as_ref());
         }
@@ -67,7 +76,7 @@ pub async fn fresh(
     created: &SessionCreated,
 ) -> Result<Folded, LoopError> {
     let mut folded = Folded::empty(services, session, 1);
-    folded.system = system_prompt(services, created.clone(), services.clock.now()).await?;
+    folded.system = system_prompt(services, conceal::created(created), services.clock.now()).await?;
     Ok(folded)
 }
 
@@ -90,9 +99,9 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
         }
         at = last;
     }
-    let durable = folded.agent.durable();
-    if let Some(created) = durable.settings.clone() {
-        folded.system = system_prompt(services, created, durable.created_at).await?;
+    if let Some(first) = folded.first.take() {
+        let at = folded.agent.durable().created_at;
+        folded.system = system_prompt(services, *first, at).await?;
     }
     Ok(folded)
 }
@@ -126,25 +135,25 @@ fn answer<T>(answer: Result<Result<T, StoreError>, CallError>) -> Result<T, Loop
     }
 }
 
-/// Reads the instruction files of the working directory: blocking work, so beside the runtime's threads.
+/// The system prompt. What its files said is in the first event; those of a log that does not say it (an older one, or
+/// one that another program wrote) are read now: blocking work, so beside the runtime's threads.
 async fn system_prompt(
     services: &Services,
-    created: SessionCreated,
+    mut created: SessionCreated,
     at: Timestamp,
 ) -> Result<String, LoopError> {
-    let build = tokio::task::spawn_blocking(move || build_prompt(&created, at));
-    match tokio::time::timeout(services.timing.load, build).await {
-        Ok(Ok(text)) => Ok(text),
-        Ok(Err(_)) | Err(_) => {
+    if created.prompt.is_none() {
+        let workdir = PathBuf::from(&created.workdir);
+        let read = move || agentd_prompt::sources(&Places::default(), &workdir, "", None);
+        let read = tokio::time::timeout(services.timing.load, tokio::task::spawn_blocking(read)).await;
+        let Ok(Ok(sources)) = read else {
             let what = "the instruction files of the working directory could not be read in time";
-            Err(LoopError::Refused(Fault::unavailable(
+            return Err(LoopError::Refused(Fault::unavailable(
                 "workdir_unavailable",
                 what,
-            )))
-        }
+            )));
+        };
+        created.prompt = Some(sources);
     }
-}
-
-fn build_prompt(created: &SessionCreated, at: Timestamp) -> String {
-    agentd_prompt::session_prompt(created, at).text
+    Ok(agentd_prompt::session_prompt(&created, at).text)
 }

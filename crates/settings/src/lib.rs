@@ -6,6 +6,7 @@
 //!
 //! Flow: `Sources` -> `load` -> layers merged key by key -> checked -> `Loaded{settings, origins}`.
 
+mod agents;
 mod builtin;
 mod check;
 mod daemon;
@@ -27,6 +28,7 @@ mod view;
 mod web;
 
 pub use agentd_protocol::ToolProtocol;
+pub use agents::AgentsConfig;
 pub use daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 pub use error::{Problem, SettingsError};
 pub use hooks::{HookConfig, HookFallback, HooksConfig};

@@ -30,6 +30,14 @@ pub struct LoopConfig {
     pub repeated_calls: u32,
     /// Fail an attempt that repeats one short unit over and over.
     pub stutter_guard: bool,
+    /// Turns begin with a plan.
+    pub planning: bool,
+    /// Inputs are classified first; talk gets no plan.
+    pub intent_gate: bool,
+    /// Steps of a plan.
+    pub plan_steps: u32,
+    /// How often a plan may be changed.
+    pub plan_changes: u32,
 }
 
 impl Default for LoopConfig {
@@ -53,6 +61,10 @@ impl Default for LoopConfig {
             failing_steps: 3,
             repeated_calls: 3,
             stutter_guard: true,
+            planning: false,
+            intent_gate: false,
+            plan_steps: 12,
+            plan_changes: 2,
         }
     }
 }
@@ -79,6 +91,12 @@ pub struct ToolsConfig {
     pub spill_bytes: u64,
     /// `[tools.web]`.
     pub web: WebConfig,
+    /// The operator's directory with skills; resolved from `[agents]` when the daemon starts.
+    #[serde(skip)]
+    pub operator_directory: Option<String>,
+    /// Whether a project's skills can be read; from `[agents]`.
+    #[serde(skip)]
+    pub project_skills: bool,
 }
 
 impl Default for ToolsConfig {
@@ -93,6 +111,8 @@ impl Default for ToolsConfig {
             max_jobs: 8,
             spill_bytes: 67_108_864,
             web: WebConfig::default(),
+            operator_directory: None,
+            project_skills: true,
         }
     }
 }
@@ -101,7 +121,7 @@ impl Default for ToolsConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextConfig {
-    /// Compact at this share of the window.
+    /// Compact at this share of the model's window.
     pub compact_at: f64,
     /// Tokens at the end that stay word for word.
     pub keep_recent_tokens: u64,
@@ -109,6 +129,12 @@ pub struct ContextConfig {
     pub reserve_tokens: u64,
     /// Send at most this many messages; 0 off.
     pub max_messages: u32,
+    /// Tokens of the newest tool results that are never cleared.
+    pub prune_protect_tokens: u64,
+    /// Clear old tool results when that frees so many tokens; 0 never.
+    pub prune_min_tokens: u64,
+    /// How long a model may take for a summary; 0: summaries are made without a model.
+    pub summary_timeout_ms: u64,
 }
 
 impl Default for ContextConfig {
@@ -118,6 +144,9 @@ impl Default for ContextConfig {
             keep_recent_tokens: 20_000,
             reserve_tokens: 16_384,
             max_messages: 0,
+            prune_protect_tokens: 40_000,
+            prune_min_tokens: 20_000,
+            summary_timeout_ms: 120_000,
         }
     }
 }

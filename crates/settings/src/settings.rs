@@ -1,5 +1,6 @@
 //! All settings together, and the shipped file that documents them.
 
+use crate::agents::AgentsConfig;
 use crate::daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 use crate::hooks::HooksConfig;
 use crate::models::{
@@ -41,6 +42,8 @@ pub struct Settings {
     pub sandbox: SandboxConfig,
     /// `[hooks]`.
     pub hooks: HooksConfig,
+    /// `[agents]`.
+    pub agents: AgentsConfig,
     /// `[budget]`.
     pub budget: BudgetConfig,
     /// `[limits]`.
@@ -66,6 +69,7 @@ impl Default for Settings {
             permission: PermissionConfig::default(),
             sandbox: SandboxConfig::default(),
             hooks: HooksConfig::default(),
+            agents: AgentsConfig::default(),
             budget: BudgetConfig::default(),
             limits: LimitsConfig::default(),
             log: LogConfig::default(),

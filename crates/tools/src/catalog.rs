@@ -3,6 +3,7 @@
 use crate::catalog_edit::{apply_patch, edit, multi_edit, undo_patch, write};
 use crate::context::ToolLimits;
 use crate::job_tools::{bash_kill, bash_poll, bash_start};
+use crate::plan::{exit_plan_mode, plan, skill};
 use crate::spec::ToolSpec;
 use crate::talk::{ask_user, todo_write};
 use crate::web_fetch::web_fetch;
@@ -27,6 +28,9 @@ pub(crate) fn builtin(limits: &ToolLimits) -> Vec<ToolSpec> {
         bash_kill(),
         todo_write(),
         ask_user(),
+        exit_plan_mode(),
+        plan(),
+        skill(),
     ];
     if limits.web.enabled {
         specs.push(web_fetch(limits));

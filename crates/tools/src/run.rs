@@ -4,7 +4,9 @@ use crate::context::{Finished, ToolContext};
 use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
 use crate::undo::Wanted;
-use crate::{apply_patch, bash, edit, glob, grep, job_tools, ls, read, replacement, undo, web_fetch, write};
+use crate::{
+    apply_patch, bash, edit, glob, grep, job_tools, ls, read, replacement, skill, undo, web_fetch, write,
+};
 use agentd_protocol::ToolOutcome;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -96,6 +98,7 @@ fn dispatch(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned, wante
         "ApplyPatch" if prepared.input.get("patch").is_some() => apply_patch::run(prepared, ctx, abandoned),
         "ApplyPatch" => replacement::run(prepared, ctx, abandoned),
         "UndoPatch" => undo::run(prepared, ctx, abandoned, wanted),
+        "Skill" => skill::run(prepared, ctx).into(),
         "Ls" => ls::run(prepared, ctx).into(),
         "Glob" => glob::run(prepared, ctx, abandoned).into(),
         "Grep" => grep::run(prepared, ctx, abandoned).into(),

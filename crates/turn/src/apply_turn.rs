@@ -29,6 +29,7 @@ impl Durable {
     ) -> Result<(), Refusal> {
         self.still_open()?;
         let id = id.ok_or("the envelope names no turn")?;
+        let planning = self.limits().planning;
         if self.turn.is_some() {
             return Err("another turn runs");
         }
@@ -58,7 +59,10 @@ impl Durable {
             summarizing: false,
             stopped_at_limit: false,
             guards: Guards::default(),
+            planning: planning.enabled && !planning.intent_gate,
+            plan_nudged: false,
             compactions: 0,
+            compacted: (0, 0),
         });
         Ok(())
     }
@@ -72,8 +76,9 @@ impl Durable {
         Ok(())
     }
 
-    pub(crate) fn note_injected(&mut self, kind: NoteKind) -> Result<(), Refusal> {
+    pub(crate) fn note_injected(&mut self, kind: NoteKind, at: Timestamp) -> Result<(), Refusal> {
         let limits = self.limits();
+        self.told(kind, at);
         if kind == NoteKind::JobNotice {
             self.job_news.clear();
         }
@@ -81,10 +86,12 @@ impl Durable {
             match kind {
                 NoteKind::IntentNudge => turn.guards.nudges = turn.guards.nudges.saturating_add(1),
                 NoteKind::Guard => turn.guards.told(&limits),
-                NoteKind::PlanReminder
-                | NoteKind::HookContext
+                // The first one says that a plan is to be made, any later one that its steps are open.
+                NoteKind::PlanReminder => turn.plan_nudged |= turn.steps > 0,
+                NoteKind::HookContext
                 | NoteKind::LimitNotice
-                | NoteKind::JobNotice => {}
+                | NoteKind::JobNotice
+                | NoteKind::ContextNotice => {}
             }
         }
         Ok(())

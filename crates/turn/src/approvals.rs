@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::effect::{Effect, Reply};
 use crate::input::{CallPlan, TimerKey};
-use crate::{limits, timers};
+use crate::{limits, plan_mode, timers};
 use agentd_protocol::{
     ApprovalAsked, ApprovalDecided, ApprovalId, ApprovalKind, Choice, Decision, Fault, OpenApproval, Scope,
     Timestamp, ToolCallId,
@@ -94,6 +94,7 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, answer: Answer) -> Result<Reply,
     } else {
         Scope::Once
     };
+    let plan = open.kind == ApprovalKind::Plan && answer.decision == Decision::Allow;
     draft.emit_by_caller(ApprovalDecided {
         approval: id,
         decision: answer.decision,
@@ -101,6 +102,9 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, answer: Answer) -> Result<Reply,
         scope,
         message: answer.message,
     });
+    if plan {
+        plan_mode::leave(draft, id);
+    }
     if let Some(rule) = always {
         let by = draft.caller();
         draft.effect(Effect::AddRule {

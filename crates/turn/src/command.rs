@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::effect::Reply;
 use crate::input::{Command, NewInput};
-use crate::{approvals, ending, inbox};
+use crate::{approvals, context, ending, inbox};
 use agentd_protocol::{
     Delivery, Fault, Principal, SessionCreated, SessionPaused, SessionResumed, SessionUpdated, TurnId,
 };
@@ -80,6 +80,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
             }
             Ok(DONE)
         }
+        Command::Compact => context::wish(draft).map(|()| DONE),
         Command::Close { reason, force } => inbox::close(draft, reason, force),
         Command::Update {
             title,

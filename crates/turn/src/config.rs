@@ -1,5 +1,6 @@
 //! What the node decides for all its sessions; a session's own settings are in its log.
 
+use crate::context::ContextRules;
 use crate::intent::IntentMatcher;
 
 /// Settings of the core that may change with a restart.
@@ -21,6 +22,8 @@ pub struct Config {
     pub max_queue: usize,
     /// Bytes of partial text that are kept.
     pub max_partial_bytes: usize,
+    /// What becomes of long conversations.
+    pub context: ContextRules,
     /// The compiled `intent_patterns`; construct it with `Default`, the rest is done when first needed.
     pub intent: IntentMatcher,
 }
@@ -36,6 +39,7 @@ impl Default for Config {
             judge_timeout_ms: 10_000,
             max_queue: 16,
             max_partial_bytes: 262_144,
+            context: ContextRules::default(),
             intent: IntentMatcher::default(),
         }
     }

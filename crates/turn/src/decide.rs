@@ -4,7 +4,7 @@ use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::input::Input;
 use crate::{
-    approvals, attempts, calls, command, ending, hooks, inbox, jobs, judging, overflow, recover, steps,
+    approvals, attempts, calls, command, context, ending, hooks, inbox, jobs, judging, overflow, recover, steps,
     timers,
 };
 
@@ -49,7 +49,7 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
 fn go_on(draft: &mut Draft<'_, '_>) {
     loop {
         let more = match draft.turn().map(|turn| &turn.phase) {
-            None => inbox::begin_turn(draft),
+            None => !context::between_turns(draft) && inbox::begin_turn(draft),
             Some(Phase::Ready | Phase::Answered { .. }) => steps::next(draft),
             Some(Phase::BackingOff { .. }) => attempts::retry_when_due(draft),
             Some(Phase::Calling { .. }) => calls::advance(draft),

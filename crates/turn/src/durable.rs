@@ -2,8 +2,10 @@
 
 use crate::open_call::OpenCall;
 use crate::outer::{Outer, Tries};
+use crate::planning::Plan;
+use crate::told::Told;
 use agentd_protocol::{
-    ApprovalId, Budget, CallId, EndReason, FailureClass, InputId, OpenApproval, QueuedInput, Remedy,
+    ApprovalId, Budget, CallId, EndReason, FailureClass, InputId, OpenApproval, PermissionMode, QueuedInput, Remedy,
     RunningJob, Seq, SessionCreated, SessionId, StopReason, ThinkingLevel, Timestamp, TodoItem, ToolCallId,
     TurnError, TurnId, Usage,
 };
@@ -66,6 +68,18 @@ pub struct Durable {
     /// What became of jobs, in words that the model has not read.
     #[serde(default)]
     pub job_news: Vec<String>,
+    /// What the model was told of the mode and the date.
+    #[serde(default)]
+    pub told: Told,
+    /// The mode that follows plan mode.
+    #[serde(default)]
+    pub before_plan: Option<PermissionMode>,
+    /// The plan of the present work.
+    #[serde(default)]
+    pub plan: Plan,
+    /// A principal wants the conversation compacted.
+    #[serde(default)]
+    pub compaction_asked: bool,
 }
 
 /// Since when, and why.
@@ -147,9 +161,26 @@ pub struct Turn {
     pub stopped_at_limit: bool,
     /// What the guards count.
     pub guards: crate::guards::Guards,
+    /// It begins with a plan.
+    #[serde(default)]
+    pub planning: bool,
+    /// The model was told that steps of the plan are open.
+    #[serde(default)]
+    pub plan_nudged: bool,
     /// Compactions because the conversation was too long for the model.
     #[serde(default)]
     pub compactions: u32,
+    /// Compactions without a step between them, and the step of the last one.
+    #[serde(default)]
+    pub compacted: (u32, u32),
+}
+
+impl Turn {
+    /// Compactions in a row, the last of them for the step that begins now.
+    pub(crate) const fn in_row(&self) -> u32 {
+        let (times, step) = self.compacted;
+        if self.steps.saturating_sub(step) <= 1 { times } else { 0 }
+    }
 }
 
 /// What a turn is doing.
@@ -277,6 +308,10 @@ impl Durable {
             jobs: Vec::new(),
             jobs_started: 0,
             job_news: Vec::new(),
+            told: Told::default(),
+            before_plan: None,
+            plan: Plan::default(),
+            compaction_asked: false,
         }
     }
 

@@ -1,9 +1,10 @@
 //! Everything that can happen to an agent: the closed list of inputs.
 
+use crate::context::Sizes;
 use crate::jobs::JobEnd;
 use crate::talk::Talk;
 use agentd_protocol::{
-    Advice, ApprovalId, Block, Budget, CallId, ContextCompacted, ContextTruncated, Decision, Delivery,
+    Advice, ApprovalId, Block, Budget, CallId, ContextCompacted, ContextPruned, ContextTrimmed, ContextTruncated, Decision, Delivery,
     EffectClass, FailureClass, HookFinished, InputId, Labels, Latency, PermissionMode, Principal,
     SandboxLevel, Scope, SessionCreated, Stamp, StopReason, ThinkingLevel, ToolCallId, ToolOutcome,
     TurnError, TurnId, Usage, Verdict,
@@ -17,6 +18,8 @@ pub struct Scene<'a> {
     pub models: &'a dyn Fn(&str) -> Result<ModelFacts, TurnError>,
     /// The estimated tokens of the transcript so far.
     pub input_tokens_estimate: u64,
+    /// What else there is to know of its size.
+    pub sizes: Sizes,
     /// Stands for everything before the conversation as it would be sent now, and for how its messages are encoded: the
     /// provider's prompt cache holds as long as it stays the same.
     pub prefix: u64,
@@ -203,6 +206,8 @@ pub enum Command {
         /// Also while a turn runs.
         force: bool,
     },
+    /// Compact the conversation: now, or before the next model call of the running turn.
+    Compact,
     /// Change settings.
     Update {
         /// New title.
@@ -293,6 +298,12 @@ pub enum Shrunk {
     Compacted(ContextCompacted),
     /// Its long tool results were cut.
     Truncated(ContextTruncated),
+    /// Its old tool results were cleared.
+    Pruned(ContextPruned),
+    /// Its old messages were left out.
+    Trimmed(ContextTrimmed),
+    /// Somebody does not want it, and why.
+    Vetoed(String),
     /// There is nothing to gain.
     Nothing,
 }

@@ -4,6 +4,7 @@ mod approvals;
 mod attempts;
 mod cache;
 mod calls;
+mod context;
 mod guards;
 mod inbox;
 mod jobs;

@@ -36,7 +36,7 @@ pub(crate) struct RunArgs {
     /// Go on in this session instead of creating one
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(sessions))]
     #[arg(conflicts_with_all = ["workdir", "mode", "name", "labels", "preset", "max_turns", "thinking", "budget"])]
-    #[arg(conflicts_with_all = ["allow", "deny", "tools", "system_prompt", "append_system_prompt"])]
+    #[arg(conflicts_with_all = ["allow", "deny", "tools", "system_prompt", "append_system_prompt", "agent"])]
     pub(crate) session: Option<String>,
     /// The working directory [default: this one]
     #[arg(short = 'C', long = "workdir", value_name = "DIR")]
@@ -74,6 +74,9 @@ pub(crate) struct RunArgs {
     /// Offer only these tools, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tools: Option<Vec<String>>,
+    /// Run a custom agent: agents/NAME.md of your configuration directory, or of .agentd in the working directory
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
     /// Replace the base system prompt by this file's text
     #[arg(long, value_name = "FILE")]
     pub(crate) system_prompt: Option<PathBuf>,

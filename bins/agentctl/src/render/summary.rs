@@ -3,7 +3,9 @@
 use crate::render::amount::{span, tokens, word};
 use crate::render::live::text_of;
 use crate::render::transcript::{input_text, model_failed, turn_finished};
-use agentd_protocol::{EventBody, HookFinished, JobFinished, SessionRecovered, TodoItem, TodoStatus};
+use agentd_protocol::{
+    EventBody, HookFinished, JobFinished, PlanStatus, PlanStep, SessionRecovered, TodoItem, TodoStatus,
+};
 
 /// What an event says, in one line.
 pub(crate) fn summary(body: &EventBody) -> String {
@@ -20,12 +22,31 @@ pub(crate) fn summary(body: &EventBody) -> String {
         EventBody::InputCancelled(e) => format!("taken back: {}", e.input.short()),
         EventBody::NoteInjected(e) => format!("{}: {}", word(&e.kind), e.text),
         EventBody::ContextCompacted(e) => {
+            let by = e
+                .summarised_by
+                .as_ref()
+                .map_or_else(String::new, |by| format!(", summary by {by}"));
             format!(
-                "compacted: {} to {} tokens",
+                "compacted ({}): {} to {} tokens{by}",
+                e.cause.as_str(),
                 tokens(e.tokens_before),
                 tokens(e.tokens_after)
             )
         }
+        EventBody::ContextPruned(e) => format!(
+            "{} old tool results cleared: {} to {} tokens",
+            e.results,
+            tokens(e.tokens_before),
+            tokens(e.tokens_after)
+        ),
+        EventBody::ContextTrimmed(e) => format!(
+            "{} old messages left out: {} to {} tokens",
+            e.messages,
+            tokens(e.tokens_before),
+            tokens(e.tokens_after)
+        ),
+        EventBody::CompactionAsked(_) => "to be compacted".to_owned(),
+        EventBody::ContextKept(e) => format!("not compacted: {}", e.reason),
         EventBody::ContextTruncated(e) => format!(
             "{} long tool results cut: {} to {} tokens",
             e.results,
@@ -35,6 +56,9 @@ pub(crate) fn summary(body: &EventBody) -> String {
         EventBody::LimitReached(e) => format!("{} at {}: {}", word(&e.limit), e.value, e.action),
         EventBody::HookFinished(e) => hook(e),
         EventBody::TodoUpdated(e) => format!("to do: {}", todo(&e.items)),
+        EventBody::ModeChanged(e) => format!("mode {}, was {}", word(&e.to), word(&e.from)),
+        EventBody::IntentClassified(e) => format!("intent {}: {}", word(&e.label), e.reason),
+        EventBody::PlanUpdated(e) => plan(&e.steps),
         EventBody::JobStarted(e) => format!("background job {}: {}", e.job, e.command),
         EventBody::JobFinished(e) => job_finished(e),
         EventBody::JobLost(e) => format!("background job {} is lost: {}", e.job, e.reason),
@@ -118,6 +142,18 @@ fn job_finished(event: &JobFinished) -> String {
 }
 
 /// How much is done, and what is being done.
+fn plan(steps: &[PlanStep]) -> String {
+    let done = steps
+        .iter()
+        .filter(|step| step.status == PlanStatus::Done)
+        .count();
+    let next = steps.iter().find(|step| step.status == PlanStatus::Pending);
+    let next = next
+        .map(|step| format!("; next: {}", step.title))
+        .unwrap_or_default();
+    format!("plan: {done} of {} done{next}", steps.len())
+}
+
 fn todo(items: &[TodoItem]) -> String {
     let done = items.iter().filter(|item| item.status == TodoStatus::Completed);
     let count = format!("{} of {} done", done.count(), items.len());

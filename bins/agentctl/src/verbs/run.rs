@@ -130,6 +130,7 @@ fn create_params(args: &RunArgs, prompt: Vec<Block>, headless: bool) -> Result<C
         budget: args.budget,
         tools: args.tools.clone(),
         rules: [rules("allow", &args.allow), rules("deny", &args.deny)].concat(),
+        agent: args.agent.clone(),
         system_prompt: args.system_prompt.as_deref().map(values::text_of).transpose()?,
         append_system_prompt: args.append_system_prompt.clone(),
         headless,

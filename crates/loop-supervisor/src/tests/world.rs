@@ -87,7 +87,6 @@ async fn services(clock: Clock, strings: &Arc<Strings>, puppets: &Arc<Puppets>, 
         config: Arc::new(Config::default()),
         sandbox: SandboxLevel::None,
         sharing: Sharing::default(),
-        keep_recent_tokens: 20_000,
         timing: Timing::default(),
     }
 }
@@ -351,6 +350,7 @@ pub(super) fn creation(limits: LoopLimits, prompt: Option<&str>) -> Command {
         system_prompt: None,
         append_system_prompt: None,
         rules: Vec::new(),
+        prompt: None,
     };
     Command::Create {
         created: Box::new(created),

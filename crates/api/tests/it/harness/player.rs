@@ -299,6 +299,7 @@ fn model(name: &str) -> ModelStatus {
         usable: true,
         note: String::new(),
         default: name == "scripted",
+        context_window: 0,
         running: 0,
         waiting: 0,
         paused_until: None,
