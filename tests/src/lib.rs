@@ -18,6 +18,7 @@ mod follow;
 mod processes;
 mod skip;
 mod tap;
+pub mod window_server;
 
 pub use aimock::Aimock;
 pub use binaries::{Binaries, binaries};

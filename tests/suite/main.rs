@@ -9,6 +9,7 @@ mod aimock;
 mod bad_input;
 mod cancel;
 mod commands;
+mod context;
 mod demo;
 mod faults;
 mod fleet;

@@ -6,8 +6,8 @@ use crate::subscription::Subscription;
 use agentd_protocol::{
     ApprovalListParams, AttachParams, CancelInputParams, CancelTurnParams, CreateParams, Created,
     DecideParams, Decided, DetachParams, Done, ExportParams, Exported, ImportParams, LifecycleParams,
-    ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown, QueuedInput, SendParams, Sent, SessionParams, Summary,
-    ToolRow, UpdateParams, UsageParams, UsageRow, WatchParams,
+    ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown, QueuedInput, SendParams, Sent,
+    SessionParams, Summary, ToolRow, UpdateParams, UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};

@@ -24,6 +24,7 @@ impl Asked {
             | Command::Pause { .. }
             | Command::Resume { .. }
             | Command::Close { .. }
+            | Command::Compact
             | Command::Update { .. } => Self::Other,
         }
     }
@@ -46,6 +47,7 @@ impl Asked {
             (_, Reply::Sent { input, seq }) => serde_json::to_string(&Sent {
                 input: *input,
                 seq: *seq,
+                said: None,
             }),
             (Self::Decide(approval), Reply::Done { seq }) => serde_json::to_string(&Decided {
                 approval,

@@ -20,7 +20,11 @@ pub(crate) fn talk(prepared: &Prepared) -> Option<Talk> {
 }
 
 fn text(input: &Value, name: &str) -> String {
-    input.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+    input
+        .get(name)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// A step that is done, else the steps of a plan.
@@ -33,7 +37,9 @@ fn plan(input: &Value) -> PlanTalk {
     }
     let steps = list(input, "steps").iter();
     PlanTalk::Steps {
-        steps: steps.map(|step| (text(step, "title"), text(step, "check"))).collect(),
+        steps: steps
+            .map(|step| (text(step, "title"), text(step, "check")))
+            .collect(),
         reason: input.get("reason").and_then(Value::as_str).map(str::to_owned),
     }
 }

@@ -7,7 +7,8 @@ use crate::open_call::{OpenCall, Stage};
 use crate::outer::{Tries, Warm};
 use crate::{cache_watch, choose, overflow};
 use agentd_protocol::{
-    Block, ContextCompacted, FailureClass, ModelFailed, ModelFinished, ModelStarted, Remedy, Timestamp, ToolCallId,
+    Block, ContextCompacted, FailureClass, ModelFailed, ModelFinished, ModelStarted, Remedy, Timestamp,
+    ToolCallId,
 };
 use serde_json::Value;
 

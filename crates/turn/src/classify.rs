@@ -12,26 +12,125 @@ pub(crate) struct Classified {
 
 /// Something is to be made or mended.
 const DOING: [&str; 50] = [
-    "add", "fix", "implement", "write", "refactor", "change", "rename", "remove", "delete", "update", "create", "build",
-    "make", "test", "port", "migrate", "upgrade", "replace", "optimize", "debug", "mend", "install", "run", "merge",
-    "修复", "实现", "添加", "增加", "修改", "重构", "删除", "编写", "写一个", "创建", "更新", "重命名", "优化", "调试", "迁移", "替换",
-    "生成", "运行", "测试", "升级", "改成", "改为", "开发", "部署", "安装", "完成",
+    "add",
+    "fix",
+    "implement",
+    "write",
+    "refactor",
+    "change",
+    "rename",
+    "remove",
+    "delete",
+    "update",
+    "create",
+    "build",
+    "make",
+    "test",
+    "port",
+    "migrate",
+    "upgrade",
+    "replace",
+    "optimize",
+    "debug",
+    "mend",
+    "install",
+    "run",
+    "merge",
+    "修复",
+    "实现",
+    "添加",
+    "增加",
+    "修改",
+    "重构",
+    "删除",
+    "编写",
+    "写一个",
+    "创建",
+    "更新",
+    "重命名",
+    "优化",
+    "调试",
+    "迁移",
+    "替换",
+    "生成",
+    "运行",
+    "测试",
+    "升级",
+    "改成",
+    "改为",
+    "开发",
+    "部署",
+    "安装",
+    "完成",
 ];
 /// How things are is to be found out.
 const ASKING: [&str; 30] = [
-    "explain", "describe", "analyze", "analyse", "summarize", "summarise", "overview", "where", "how", "why", "which",
-    "understand", "architecture", "review", "find", "list", "show", "what", "解释", "分析", "说明", "总结", "在哪", "怎么", "如何",
-    "为什么", "架构", "结构", "介绍一下", "概述",
+    "explain",
+    "describe",
+    "analyze",
+    "analyse",
+    "summarize",
+    "summarise",
+    "overview",
+    "where",
+    "how",
+    "why",
+    "which",
+    "understand",
+    "architecture",
+    "review",
+    "find",
+    "list",
+    "show",
+    "what",
+    "解释",
+    "分析",
+    "说明",
+    "总结",
+    "在哪",
+    "怎么",
+    "如何",
+    "为什么",
+    "架构",
+    "结构",
+    "介绍一下",
+    "概述",
 ];
 /// It is about the agent.
 const ABILITIES: [&str; 14] = [
-    "what can you do", "who are you", "what are you", "your capabilities", "can you help", "how do you work",
-    "which tools do you have", "what tools do you have", "你能做什么", "你是谁", "你会什么", "你有什么功能", "你可以做什么", "你能干什么",
+    "what can you do",
+    "who are you",
+    "what are you",
+    "your capabilities",
+    "can you help",
+    "how do you work",
+    "which tools do you have",
+    "what tools do you have",
+    "你能做什么",
+    "你是谁",
+    "你会什么",
+    "你有什么功能",
+    "你可以做什么",
+    "你能干什么",
 ];
 /// Talk.
 const CHAT: [&str; 16] = [
-    "hi", "hello", "hey", "thanks", "thank you", "good morning", "good evening", "how are you", "bye", "ok", "你好", "您好",
-    "谢谢", "再见", "早上好", "嗨",
+    "hi",
+    "hello",
+    "hey",
+    "thanks",
+    "thank you",
+    "good morning",
+    "good evening",
+    "how are you",
+    "bye",
+    "ok",
+    "你好",
+    "您好",
+    "谢谢",
+    "再见",
+    "早上好",
+    "嗨",
 ];
 /// The longest text that is only talk.
 const SHORT: usize = 40;
@@ -48,7 +147,11 @@ pub(crate) fn classify(text: &str) -> Classified {
         return found(Intent::Uncertain, 1.0, "it has no words".to_owned());
     }
     if let Some(word) = ABILITIES.iter().find(|word| lower.contains(*word)) {
-        return found(Intent::CapabilityQuery, 0.9, format!("it asks about the agent: {word:?}"));
+        return found(
+            Intent::CapabilityQuery,
+            0.9,
+            format!("it asks about the agent: {word:?}"),
+        );
     }
     let doing = DOING.iter().find(|word| says(&lower, word));
     let asking = ASKING.iter().find(|word| says(&lower, word));
@@ -61,14 +164,18 @@ pub(crate) fn classify(text: &str) -> Classified {
     let question = lower.ends_with(['?', '？']);
     match (doing, asking) {
         (Some(word), None) => found(Intent::CodingTask, 0.9, format!("it says {word:?}")),
-        (Some(word), Some(_)) if !question => {
-            found(Intent::CodingTask, 0.7, format!("it says {word:?} and is no question"))
-        }
+        (Some(word), Some(_)) if !question => found(
+            Intent::CodingTask,
+            0.7,
+            format!("it says {word:?} and is no question"),
+        ),
         (_, Some(word)) => found(Intent::RepoAnalysis, 0.7, format!("it says {word:?}")),
-        (None, None) if names_code(&lower) => {
-            found(Intent::CodingTask, 0.5, "it names code".to_owned())
-        }
-        (None, None) => found(Intent::Uncertain, 0.5, "none of the known words is in it".to_owned()),
+        (None, None) if names_code(&lower) => found(Intent::CodingTask, 0.5, "it names code".to_owned()),
+        (None, None) => found(
+            Intent::Uncertain,
+            0.5,
+            "none of the known words is in it".to_owned(),
+        ),
     }
 }
 
@@ -86,7 +193,9 @@ fn says(text: &str, word: &str) -> bool {
 }
 
 fn names_code(text: &str) -> bool {
-    let endings = [".rs", ".py", ".js", ".ts", ".go", ".java", ".c", ".cpp", ".h", ".toml", ".json", ".md", "()", "::"];
+    let endings = [
+        ".rs", ".py", ".js", ".ts", ".go", ".java", ".c", ".cpp", ".h", ".toml", ".json", ".md", "()", "::",
+    ];
     text.split_whitespace()
         .map(|word| word.trim_end_matches(['.', ',', ';', ':', ')']))
         .any(|word| endings.iter().any(|ending| word.ends_with(ending)) || word.contains("::"))

@@ -4,8 +4,8 @@ use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::input::Input;
 use crate::{
-    approvals, attempts, calls, command, context, ending, hooks, inbox, jobs, judging, overflow, recover, steps,
-    timers,
+    approvals, attempts, calls, command, context, ending, hooks, inbox, jobs, judging, overflow, recover,
+    steps, timers,
 };
 
 /// Decides what follows from an input.

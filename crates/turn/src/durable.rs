@@ -5,9 +5,9 @@ use crate::outer::{Outer, Tries};
 use crate::planning::Plan;
 use crate::told::Told;
 use agentd_protocol::{
-    ApprovalId, Budget, CallId, EndReason, FailureClass, InputId, OpenApproval, PermissionMode, QueuedInput, Remedy,
-    RunningJob, Seq, SessionCreated, SessionId, StopReason, ThinkingLevel, Timestamp, TodoItem, ToolCallId,
-    TurnError, TurnId, Usage,
+    ApprovalId, Budget, CallId, EndReason, FailureClass, InputId, OpenApproval, PermissionMode, QueuedInput,
+    Remedy, RunningJob, Seq, SessionCreated, SessionId, StopReason, ThinkingLevel, Timestamp, TodoItem,
+    ToolCallId, TurnError, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -179,7 +179,11 @@ impl Turn {
     /// Compactions in a row, the last of them for the step that begins now.
     pub(crate) const fn in_row(&self) -> u32 {
         let (times, step) = self.compacted;
-        if self.steps.saturating_sub(step) <= 1 { times } else { 0 }
+        if self.steps.saturating_sub(step) <= 1 {
+            times
+        } else {
+            0
+        }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::input::TimerKey;
 use agentd_protocol::{
-    ApprovalId, CallId, CompactionCause, EffectClass, Event, Fault, InputId, Principal, RequestPart, SandboxLevel, Seq,
-    ThinkingLevel, ToolCallId,
+    ApprovalId, CallId, CompactionCause, EffectClass, Event, Fault, InputId, Principal, RequestPart,
+    SandboxLevel, Seq, ThinkingLevel, ToolCallId,
 };
 use serde_json::Value;
 

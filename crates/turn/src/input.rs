@@ -4,10 +4,10 @@ use crate::context::Sizes;
 use crate::jobs::JobEnd;
 use crate::talk::Talk;
 use agentd_protocol::{
-    Advice, ApprovalId, Block, Budget, CallId, ContextCompacted, ContextPruned, ContextTrimmed, ContextTruncated, Decision, Delivery,
-    EffectClass, FailureClass, HookFinished, InputId, Labels, Latency, PermissionMode, Principal,
-    SandboxLevel, Scope, SessionCreated, Stamp, StopReason, ThinkingLevel, ToolCallId, ToolOutcome,
-    TurnError, TurnId, Usage, Verdict,
+    Advice, ApprovalId, Block, Budget, CallId, ContextCompacted, ContextPruned, ContextTrimmed,
+    ContextTruncated, Decision, Delivery, EffectClass, FailureClass, HookFinished, InputId, Labels, Latency,
+    PermissionMode, Principal, SandboxLevel, Scope, SessionCreated, Stamp, StopReason, ThinkingLevel,
+    ToolCallId, ToolOutcome, TurnError, TurnId, Usage, Verdict,
 };
 
 /// What the pure core may know of its surroundings while it decides: time, entropy, models, the transcript's size.

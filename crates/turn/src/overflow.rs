@@ -101,7 +101,16 @@ pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
     let (call, attempt) = (last.call, last.attempt);
     if draft.seen().shrinking.is_none() {
         let (cause, since) = (CompactionCause::Overflow, draft.now());
-        ask(draft, Shrinking { call, attempt, how, cause, since });
+        ask(
+            draft,
+            Shrinking {
+                call,
+                attempt,
+                how,
+                cause,
+                since,
+            },
+        );
     }
     true
 }

@@ -100,7 +100,9 @@ impl Plan {
 
     fn done(&self, number: u32, evidence: String) -> Result<Self, String> {
         let mut plan = self.clone();
-        let at = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        let at = usize::try_from(number)
+            .ok()
+            .and_then(|number| number.checked_sub(1));
         let count = plan.steps.len();
         let Some(step) = at.and_then(|at| plan.steps.get_mut(at)) else {
             return Err(format!("There is no step {number}: the plan has {count} steps."));
@@ -109,7 +111,10 @@ impl Plan {
             return Err(format!("Step {number} is done already."));
         }
         if evidence.trim().is_empty() {
-            return Err(format!("Step {number} is not done yet: do its check ({}) and say in `evidence` what it gave.", step.check));
+            return Err(format!(
+                "Step {number} is not done yet: do its check ({}) and say in `evidence` what it gave.",
+                step.check
+            ));
         }
         step.status = PlanStatus::Done;
         step.evidence = Some(evidence);
@@ -206,7 +211,10 @@ mod tests {
 
     fn steps(titles: &[&str]) -> PlanTalk {
         PlanTalk::Steps {
-            steps: titles.iter().map(|title| ((*title).to_owned(), "run it".to_owned())).collect(),
+            steps: titles
+                .iter()
+                .map(|title| ((*title).to_owned(), "run it".to_owned()))
+                .collect(),
             reason: Some("it is otherwise".to_owned()),
         }
     }
@@ -219,7 +227,9 @@ mod tests {
     }
 
     fn after(talks: Vec<PlanTalk>) -> Result<Plan, String> {
-        talks.into_iter().try_fold(Plan::default(), |plan, talk| Ok(plan.after(talk, &LIMITS)?.0))
+        talks
+            .into_iter()
+            .try_fold(Plan::default(), |plan, talk| Ok(plan.after(talk, &LIMITS)?.0))
     }
 
     fn titles(plan: &Plan) -> Vec<&str> {
@@ -229,9 +239,16 @@ mod tests {
     #[test]
     fn steps_are_done_with_evidence_and_stay_when_the_plan_changes() {
         let plan = after(vec![steps(&["a", "b"]), done(1), steps(&["c", "d"])]).unwrap();
-        assert_eq!((titles(&plan), plan.replans, plan.open()), (vec!["a", "c", "d"], 1, vec![2, 3]));
+        assert_eq!(
+            (titles(&plan), plan.replans, plan.open()),
+            (vec!["a", "c", "d"], 1, vec![2, 3])
+        );
         let whole = after(vec![steps(&["a"]), done(1), steps(&["b"])]).unwrap();
-        assert_eq!((titles(&whole), whole.replans), (vec!["b"], 0), "a finished plan makes room for a new one");
+        assert_eq!(
+            (titles(&whole), whole.replans),
+            (vec!["b"], 0),
+            "a finished plan makes room for a new one"
+        );
     }
 
     #[test]

@@ -6,8 +6,8 @@ use crate::open_call::{OpenCall, Stage};
 use crate::overflow::Shrinking;
 use crate::{inbox, overflow};
 use agentd_protocol::{
-    ApprovalKind, CompactionCause, EndReason, FailureClass, OpenApproval, PermissionMode, Remedy, RunState, Status, Summary,
-    Timestamp, WaitReason,
+    ApprovalKind, CompactionCause, EndReason, FailureClass, OpenApproval, PermissionMode, Remedy, RunState,
+    Status, Summary, Timestamp, WaitReason,
 };
 
 impl Agent {

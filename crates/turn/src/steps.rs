@@ -119,5 +119,10 @@ fn nudge(durable: &Durable, turn: &Turn, config: &Config, now: Timestamp) -> Opt
     let wanted = turn.guards.nudges < durable.limits().intent_retries
         && limits::has_room(durable, now)
         && config.intent.announces(&config.intent_patterns, &turn.text);
-    wanted.then(|| (NoteKind::IntentNudge, words::nudge(intent::is_cjk(&turn.text)).to_owned()))
+    wanted.then(|| {
+        (
+            NoteKind::IntentNudge,
+            words::nudge(intent::is_cjk(&turn.text)).to_owned(),
+        )
+    })
 }

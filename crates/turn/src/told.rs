@@ -48,7 +48,9 @@ impl Told {
 impl Durable {
     /// The permission mode now.
     pub(crate) fn mode(&self) -> PermissionMode {
-        self.settings.as_ref().map_or(PermissionMode::Default, |settings| settings.mode)
+        self.settings
+            .as_ref()
+            .map_or(PermissionMode::Default, |settings| settings.mode)
     }
 
     /// A note of this kind was written down.

@@ -14,6 +14,8 @@ pub(crate) enum Typed {
     Cancel,
     /// What is paused or parked goes on.
     Resume,
+    /// Have the conversation compacted.
+    Compact,
     /// Leave; the session goes on.
     Detach,
     /// Explain.
@@ -99,6 +101,7 @@ fn command(text: &str, open: Option<&OpenApproval>) -> Typed {
     match (word, open) {
         ("cancel", _) => Typed::Cancel,
         ("resume", _) => Typed::Resume,
+        ("compact", _) => Typed::Compact,
         ("detach" | "quit" | "exit", _) => Typed::Detach,
         ("help", _) => Typed::Help,
         ("approve" | "deny" | "answer", None) => Typed::Unclear("no approval is open".to_owned()),

@@ -12,7 +12,7 @@ use crate::talk::screen::Screen;
 use crate::talk::turn_watch::{RunResult, TurnWatch};
 use agentd_protocol::{
     ApprovalId, Block, CancelInputParams, CancelTurnParams, Delta, Event, EventBody, Fault, FaultClass,
-    InputId, LifecycleParams, RunState, SendParams, Status, WaitReason,
+    InputId, LifecycleParams, RunState, SendParams, SessionParams, Status, WaitReason,
 };
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -25,6 +25,7 @@ const HELP: &str = "\
 a line is sent to the session; // begins a line that starts with /
 /approve [once|session|always]  /deny [reason]  /answer TEXT   the open approval
 /cancel   end the turn        /resume  go on after a pause, or try a parked call now
+/compact  put a summary in the place of the conversation's beginning
 /detach   leave; the session goes on        /help";
 
 /// Why the turn is being cancelled.
@@ -261,6 +262,10 @@ impl<'a> Conversation<'a> {
                 let resumed = self.resume().await;
                 self.told(resumed)?;
             }
+            (Typed::Compact, _) => {
+                let asked = self.compact().await;
+                self.told(asked)?;
+            }
             (Typed::Detach, _) => return Ok(Some(Held::Detached)),
             (Typed::Help, _) => self.screen.say(self.out, HELP)?,
             (Typed::Unclear(text), _) => self.screen.say(self.out, &text)?,
@@ -305,6 +310,14 @@ impl<'a> Conversation<'a> {
             .await
             .map(drop)
             .map_err(Fault::from)
+    }
+
+    async fn compact(&self) -> Result<(), Fault> {
+        let params = SessionParams {
+            session: self.follower.session().to_owned(),
+        };
+        let asked = self.follower.client().compact(&params).await;
+        asked.map(drop).map_err(Fault::from)
     }
 
     async fn resume(&self) -> Result<(), Fault> {

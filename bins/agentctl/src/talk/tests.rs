@@ -97,6 +97,7 @@ fn in_attach_other_lines_are_messages() {
     );
     assert_eq!(read("/cancel", None, true), Typed::Cancel);
     assert_eq!(read("/resume", None, true), Typed::Resume);
+    assert_eq!(read("/compact", None, true), Typed::Compact);
     assert_eq!(read("/detach", None, true), Typed::Detach);
     assert_eq!(read("/help", None, true), Typed::Help);
     assert!(matches!(read("/approve", None, true), Typed::Unclear(_)));

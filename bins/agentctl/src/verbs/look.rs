@@ -81,7 +81,7 @@ fn sort(rows: &mut [SessionRow], by: Sort) {
 
 pub(crate) async fn show(ctx: &mut Ctx, args: &ShowArgs) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
-    if args.context {
+    if args.window {
         return crate::verbs::context::show(ctx, client, args).await;
     }
     if args.prompt {

@@ -276,7 +276,8 @@ impl World {
                 ..
             } => self.shrinks.push((call, attempt, how, target_tokens)),
             Effect::StopShrinking { call, attempt } => {
-                self.shrinks.retain(|(of, which, ..)| (*of, *which) != (call, attempt));
+                self.shrinks
+                    .retain(|(of, which, ..)| (*of, *which) != (call, attempt));
             }
             Effect::KillModel { call, attempt } => self.models.retain(|model| *model != (call, attempt)),
             Effect::Judge { tool_call, name, .. } => self.judging.push((tool_call, name)),

@@ -99,7 +99,14 @@ impl Player {
     async fn send(&self, order: &Order, new: NewInput, keys: Option<IdempotencyKey>) -> Result<Reply, Fault> {
         let input = self.log.clock.stamp().input();
         let seq = self.row(order.session).await.seq + 1;
-        let keys = kept(keys, &json!(Sent { input, seq }));
+        let keys = kept(
+            keys,
+            &json!(Sent {
+                input,
+                seq,
+                said: None
+            }),
+        );
         let bodies = vec![accepted(new, input)];
         let sent = self
             .log
