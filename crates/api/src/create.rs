@@ -25,6 +25,7 @@ impl Api {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key, turn) => (key, turn),
         };
+        let params = self.typed_prompt(params).await?;
         let created = Box::new(self.first_event(&params).await?);
         let name = created.title.clone();
         let first = params.prompt.map(|content| NewInput {

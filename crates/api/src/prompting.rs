@@ -2,13 +2,11 @@
 //! threads; and `session.prompt`, which shows it.
 
 use crate::api::{Api, READ};
-use agentd_actor_kit::Read;
 use agentd_prompt::{AgentDefinition, Origin, agent, session_prompt, sources, stricter, template_of};
 use agentd_protocol::{
-    CreateParams, Event, EventBody, Fault, LoopLimits, PermissionMode, Preset, PromptPart, PromptPartKind,
-    PromptShown, PromptSources, SessionParams, ToolProtocol,
+    CreateParams, Fault, LoopLimits, PermissionMode, Preset, PromptPart, PromptPartKind, PromptShown,
+    PromptSources, SessionParams, ToolProtocol,
 };
-use agentd_store::Range;
 use std::path::PathBuf;
 
 /// Runs what blocks beside the runtime's threads, within the time of a read.
@@ -103,20 +101,8 @@ impl Api {
     /// The system prompt of a session and what it is made from.
     pub(crate) async fn prompt(&self, params: SessionParams) -> Result<PromptShown, Fault> {
         let session = self.session(&params.session).await?;
-        let range = Range {
-            limit: 1,
-            ..Range::after(0)
-        };
-        let page = self.read(|done| Read::Load { session, range, done }).await?;
-        let first = page.events.first();
-        let event = first.and_then(|(_, line)| serde_json::from_slice::<Event>(line).ok());
-        match event.map(|event| (event.at, event.body)) {
-            Some((at, EventBody::SessionCreated(created))) => Ok(session_prompt(&created, at)),
-            _ => Err(Fault::internal(
-                "no_first_event",
-                "the log does not begin with session.created",
-            )),
-        }
+        let (created, at) = self.first(session).await?;
+        Ok(session_prompt(&created, at))
     }
 }
 

@@ -12,6 +12,7 @@
 //! Flow: [`agent`] and [`sources`] when a session is created -> `SessionCreated` -> [`session_prompt`].
 
 mod agents;
+mod attach;
 mod base;
 mod commands;
 mod front_matter;
@@ -26,6 +27,7 @@ mod slash;
 mod testing;
 
 pub use agents::{AgentDefinition, agent, stricter};
+pub use attach::{AttachLimits, Place, attached, places_of};
 pub use base::template_of;
 pub use commands::{command_list, command_text};
 pub use instructions::instruction_files;

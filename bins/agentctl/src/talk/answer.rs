@@ -84,8 +84,9 @@ pub(crate) fn read(line: &str, open: Option<&OpenApproval>, sends: bool) -> Type
     }
     if let Some(rest) = line.strip_prefix('/') {
         return match rest.strip_prefix('/') {
-            Some(_) if sends => Typed::Send(rest.to_owned()),
-            Some(_) | None => command(rest, open),
+            // The daemon takes the second slash away.
+            Some(_) if sends => Typed::Send(line.to_owned()),
+            Some(_) | None => command(rest, open, sends),
         };
     }
     match open.and_then(|approval| answer(line, approval)) {
@@ -95,7 +96,7 @@ pub(crate) fn read(line: &str, open: Option<&OpenApproval>, sends: bool) -> Type
     }
 }
 
-fn command(text: &str, open: Option<&OpenApproval>) -> Typed {
+fn command(text: &str, open: Option<&OpenApproval>, sends: bool) -> Typed {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim();
     match (word, open) {
@@ -103,7 +104,7 @@ fn command(text: &str, open: Option<&OpenApproval>) -> Typed {
         ("resume", _) => Typed::Resume,
         ("compact", _) => Typed::Compact,
         ("detach" | "quit" | "exit", _) => Typed::Detach,
-        ("help", _) => Typed::Help,
+        ("help", _) if !sends => Typed::Help,
         ("approve" | "deny" | "answer", None) => Typed::Unclear("no approval is open".to_owned()),
         ("approve", Some(approval)) => match rest {
             "" | "once" => Typed::Decide(Answer::allow(Scope::Once)),
@@ -114,6 +115,8 @@ fn command(text: &str, open: Option<&OpenApproval>) -> Typed {
         ("deny", Some(_)) => Typed::Decide(Answer::deny(rest)),
         ("answer", Some(_)) if rest.is_empty() => Typed::Unclear("/answer TEXT".to_owned()),
         ("answer", Some(_)) => Typed::Decide(Answer::words(rest)),
+        // The daemon knows more commands, and says which ones there are.
+        (_, _) if sends => Typed::Send(format!("/{text}")),
         (other, _) => Typed::Unclear(format!("unknown command /{other}; /help lists them")),
     }
 }

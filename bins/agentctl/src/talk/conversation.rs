@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::follow::{Follower, News};
 use crate::output::{Output, fault_text};
-use crate::render::{approval_lines, choices_line, decided_by, word};
+use crate::render::{approval_lines, choices_line, clean, decided_by, word};
 use crate::talk::answer::{Typed, read};
 use crate::talk::asks::Asks;
 use crate::talk::console::Console;
@@ -12,7 +12,7 @@ use crate::talk::screen::Screen;
 use crate::talk::turn_watch::{RunResult, TurnWatch};
 use agentd_protocol::{
     ApprovalId, Block, CancelInputParams, CancelTurnParams, Delta, Event, EventBody, Fault, FaultClass,
-    InputId, LifecycleParams, RunState, SendParams, SessionParams, Status, WaitReason,
+    InputId, LifecycleParams, RunState, SendParams, Status, WaitReason,
 };
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -248,10 +248,17 @@ impl<'a> Conversation<'a> {
             (Typed::Send(text), _) => {
                 let params = SendParams {
                     session: self.follower.session().to_owned(),
-                    content: vec![Block::text(text)],
+                    content: vec![Block::text(text.clone())],
+                    commands: true,
                     ..SendParams::default()
                 };
                 let sent = self.follower.client().send(&params).await.map_err(Fault::from);
+                if let Ok(Some(said)) = sent.as_ref().map(|sent| &sent.said) {
+                    if text.trim() == "/help" {
+                        self.screen.say(self.out, HELP)?;
+                    }
+                    self.screen.say(self.out, &clean(said))?;
+                }
                 self.told(sent.map(drop))?;
             }
             (Typed::Cancel, _) => {
@@ -263,7 +270,7 @@ impl<'a> Conversation<'a> {
                 self.told(resumed)?;
             }
             (Typed::Compact, _) => {
-                let asked = self.compact().await;
+                let asked = self.follower.compact().await;
                 self.told(asked)?;
             }
             (Typed::Detach, _) => return Ok(Some(Held::Detached)),
@@ -310,14 +317,6 @@ impl<'a> Conversation<'a> {
             .await
             .map(drop)
             .map_err(Fault::from)
-    }
-
-    async fn compact(&self) -> Result<(), Fault> {
-        let params = SessionParams {
-            session: self.follower.session().to_owned(),
-        };
-        let asked = self.follower.client().compact(&params).await;
-        asked.map(drop).map_err(Fault::from)
     }
 
     async fn resume(&self) -> Result<(), Fault> {

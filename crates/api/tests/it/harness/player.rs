@@ -73,16 +73,20 @@ impl Player {
                 let edit = |row: &mut Summary| row.open_approvals.retain(|open| open.approval != approval);
                 self.done(order, decided.into(), edit).await
             }
-            Command::Update { labels, .. } => {
+            Command::Update { labels, mode, .. } => {
                 let carried = labels.clone().unwrap_or_default();
                 let updated = SessionUpdated {
                     title: None,
                     model: None,
-                    mode: None,
+                    mode,
                     labels,
                     budget: None,
                 };
-                self.done(order, updated.into(), |row| row.labels = carried).await
+                self.done(order, updated.into(), |row| {
+                    row.labels = carried;
+                    row.mode = mode.unwrap_or(row.mode);
+                })
+                .await
             }
             Command::Close { reason, .. } => {
                 let closed = SessionClosed { reason };
@@ -90,7 +94,7 @@ impl Player {
                     .await
             }
             Command::CancelTurn { .. } => Err(Fault::conflict("no_turn", "no turn runs")),
-            Command::CancelInput(_) | Command::Pause { .. } | Command::Resume { .. } => {
+            Command::CancelInput(_) | Command::Pause { .. } | Command::Resume { .. } | Command::Compact => {
                 Ok(Reply::Done { seq: 1 })
             }
         }
