@@ -12,7 +12,7 @@ use agentd_provider::{
 };
 use agentd_text::redact_known;
 use agentd_transcript::{SUMMARISER, estimate_tokens, retelling, summary_tokens};
-use agentd_turn::{Input, ModelAnswer, Shrink, Shrunk, Summariser};
+use agentd_turn::{Effect, Input, ModelAnswer, Shrink, Shrunk, Summariser};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,12 +28,12 @@ const LEAST_OUTPUT: u64 = 4_096;
 
 /// What is wanted.
 #[derive(Debug)]
-pub(crate) struct Shrinking {
-    pub(crate) id: (CallId, u32),
-    pub(crate) how: Shrink,
-    pub(crate) target_tokens: u64,
-    pub(crate) cause: CompactionCause,
-    pub(crate) summariser: Option<Summariser>,
+struct Shrinking {
+    id: (CallId, u32),
+    how: Shrink,
+    target_tokens: u64,
+    cause: CompactionCause,
+    summariser: Option<Summariser>,
 }
 
 /// A summary that a model writes.
@@ -55,8 +55,33 @@ pub(crate) struct Compacting {
 }
 
 impl Shell {
+    /// Carries out what the core wants of the conversation's size.
+    pub(crate) async fn resize(&mut self, effect: Effect) {
+        if let Effect::StopShrinking { call, attempt } = effect {
+            self.stop_shrinking((call, attempt));
+        } else if let Effect::Shrink {
+            call,
+            attempt,
+            how,
+            target_tokens,
+            cause,
+            summariser,
+        } = effect
+        {
+            let id = (call, attempt);
+            self.shrink(Shrinking {
+                id,
+                how,
+                target_tokens,
+                cause,
+                summariser,
+            })
+            .await;
+        }
+    }
+
     /// Makes the conversation shorter. The answer is the core's next input.
-    pub(crate) async fn shrink(&mut self, wanted: Shrinking) {
+    async fn shrink(&mut self, wanted: Shrinking) {
         // A hook that may veto a compaction is asked here, and its veto is `Shrunk::Vetoed`.
         tracing::debug!(session = %self.session, how = ?wanted.how, cause = wanted.cause.as_str(), "shorter");
         let rules = self.services.config.context;
@@ -215,7 +240,7 @@ impl Shell {
     pub(crate) async fn summary_news(&mut self, event: CallEvent) -> Result<(), LoopError> {
         let why = match event {
             CallEvent::Waiting(_) | CallEvent::Granted { .. } | CallEvent::Delta(..) => return Ok(()),
-            CallEvent::Answered(answer) => match self.part_told(*answer) {
+            CallEvent::Answered(answer) => match self.part_told(&answer) {
                 Ok(()) => {
                     self.next_part().await;
                     return self.run_followers().await;
@@ -230,7 +255,7 @@ impl Shell {
         self.run_followers().await
     }
 
-    fn part_told(&mut self, answer: ModelAnswer) -> Result<(), &'static str> {
+    fn part_told(&mut self, answer: &ModelAnswer) -> Result<(), &'static str> {
         let compacting = self.compacting.as_mut().ok_or("nobody asked")?;
         compacting.usage = compacting.usage.plus(answer.usage);
         if let Some(cost) = answer.cost_usd {
@@ -296,7 +321,7 @@ impl Shell {
     }
 
     /// Nobody waits for it any more.
-    pub(crate) fn stop_shrinking(&mut self, id: (CallId, u32)) {
+    fn stop_shrinking(&mut self, id: (CallId, u32)) {
         if let Some(compacting) = self.compacting.take_if(|run| run.id == id) {
             self.kids.kill(&Work::Model {
                 call: compacting.call,

@@ -1,6 +1,5 @@
 //! Effects: what the core wants done, done.
 
-use crate::compacting::Shrinking;
 use crate::outbox::After;
 use crate::shell::Shell;
 use crate::work::{ModelRun, Task, ToolRun};
@@ -57,25 +56,7 @@ impl Shell {
                 })
                 .await;
             }
-            Effect::Shrink {
-                call,
-                attempt,
-                how,
-                target_tokens,
-                cause,
-                summariser,
-            } => {
-                let id = (call, attempt);
-                self.shrink(Shrinking {
-                    id,
-                    how,
-                    target_tokens,
-                    cause,
-                    summariser,
-                })
-                .await;
-            }
-            Effect::StopShrinking { call, attempt } => self.stop_shrinking((call, attempt)),
+            effect @ (Effect::Shrink { .. } | Effect::StopShrinking { .. }) => self.resize(effect).await,
             Effect::KillModel { call, attempt } => self.kill_model(call, attempt),
             Effect::Judge {
                 tool_call,

@@ -93,14 +93,8 @@ impl Durable {
                 self.compacted(compacted)
             }
             EventBody::ContextPruned(_) | EventBody::ContextTrimmed(_) => self.shortened(false),
-            EventBody::CompactionAsked(_) => {
-                self.compaction_asked = true;
-                self.still_open()
-            }
-            EventBody::ContextKept(_) => {
-                self.compaction_asked = false;
-                Ok(())
-            }
+            EventBody::CompactionAsked(_) => self.compaction_due(true),
+            EventBody::ContextKept(_) => self.compaction_due(false),
             EventBody::ContextTruncated(_) => self.shortened(true),
             EventBody::WarningRaised(_) | EventBody::SessionMoved(_) | EventBody::SessionImported(_) => {
                 Ok(())

@@ -168,6 +168,11 @@ impl Durable {
         Ok(())
     }
 
+    pub(crate) fn compaction_due(&mut self, due: bool) -> Result<(), Refusal> {
+        self.compaction_asked = due;
+        self.still_open()
+    }
+
     /// The conversation is shorter: an attempt that waited for it is due.
     pub(crate) fn shortened(&mut self, truncated: bool) -> Result<(), Refusal> {
         self.still_open()?;

@@ -70,13 +70,10 @@ pub struct Sizes {
 }
 
 /// What was done for the next call, and when to ask for pruning again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Preparing {
-    capped: bool,
-    pruned: bool,
-    trimmed: bool,
-    compacted: bool,
-    truncated: bool,
+    /// What needs not be asked again for this call.
+    done: Vec<Shrink>,
     /// Pruning gains nothing before the conversation has so many tokens.
     prune_from: u64,
 }
@@ -84,10 +81,7 @@ pub(crate) struct Preparing {
 impl Preparing {
     /// The call begins: the next one is prepared anew.
     pub(crate) fn launched(&mut self) {
-        *self = Self {
-            prune_from: self.prune_from,
-            ..Self::default()
-        };
+        self.done.clear();
     }
 }
 
@@ -145,30 +139,32 @@ pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
 }
 
 fn wanted(draft: &Draft<'_, '_>, room: Room) -> Option<(Shrink, u64)> {
-    let (rules, sizes, done) = (draft.config().context, draft.scene.sizes, draft.seen().preparing);
+    let (rules, sizes) = (draft.config().context, draft.scene.sizes);
+    let preparing = &draft.seen().preparing;
+    let left = |how| !preparing.done.contains(&how);
     let (tokens, long) = (tokens(draft), room.window.saturating_mul(RESULT_PERCENT) / 100);
     let long_bytes = long.saturating_mul(BYTES_PER_TOKEN);
-    if !done.capped && sizes.longest_new_result > long_bytes {
+    if left(Shrink::CapResults) && sizes.longest_new_result > long_bytes {
         return Some((Shrink::CapResults, long));
     }
-    let pays = tokens > room.line / 2 && tokens >= done.prune_from;
-    if !done.pruned && rules.prune_min_tokens > 0 && pays {
+    let pays = tokens > room.line / 2 && tokens >= preparing.prune_from;
+    if left(Shrink::Prune) && rules.prune_min_tokens > 0 && pays {
         return Some((Shrink::Prune, 0));
     }
     let most = u64::from(draft.durable().limits().max_messages);
-    if !done.trimmed && most > 0 && sizes.messages >= most {
+    if left(Shrink::Trim) && most > 0 && sizes.messages >= most {
         return Some((Shrink::Trim, 0));
     }
     if tokens <= room.line {
         return None;
     }
     let in_row = draft.turn().map_or(0, |turn| turn.in_row());
-    if !done.compacted && in_row < MAX_IN_ROW {
+    if left(Shrink::Compact) && in_row < MAX_IN_ROW {
         let besides = sizes.waiting_tokens.saturating_add(sizes.frame_tokens);
         let after = room.window.saturating_mul(AFTER_COMPACTION) / 100;
         return Some((Shrink::Compact, after.min(room.line / 2).saturating_sub(besides)));
     }
-    (!done.truncated).then_some((Shrink::TruncateResults, room.line))
+    left(Shrink::TruncateResults).then_some((Shrink::TruncateResults, room.line))
 }
 
 /// What a compaction leaves that a principal asked for: half of it, but not more than one that has to be.
@@ -218,17 +214,13 @@ pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, asked: Shrinking, shrunk: Shrunk
     draft.volatile().shrinking = None;
     let tokens = tokens(draft);
     let min = draft.config().context.prune_min_tokens;
-    let done = &mut draft.volatile().preparing;
-    match asked.how {
-        Shrink::CapResults => done.capped = true,
-        Shrink::Prune => {
-            done.pruned = true;
-            done.prune_from = tokens.saturating_add(min.saturating_mul(ASK_AGAIN_PERCENT) / 100);
-        }
-        Shrink::Trim => done.trimmed = true,
-        // Another one follows only where this one gained something.
-        Shrink::Compact => done.compacted = !matches!(shrunk, Shrunk::Compacted(_)),
-        Shrink::TruncateResults => done.truncated = true,
+    let preparing = &mut draft.volatile().preparing;
+    if asked.how == Shrink::Prune {
+        preparing.prune_from = tokens.saturating_add(min.saturating_mul(ASK_AGAIN_PERCENT) / 100);
+    }
+    // A compaction that gained something may be followed by another one.
+    if !matches!(shrunk, Shrunk::Compacted(_)) {
+        preparing.done.push(asked.how);
     }
     if let Some(why) = overflow::write_down(draft, asked, shrunk)
         && asked.cause == CompactionCause::Manual

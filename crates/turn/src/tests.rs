@@ -12,6 +12,7 @@ mod limits;
 mod outer;
 mod overflow;
 mod parking;
+mod planning;
 mod prefixes;
 mod races;
 mod recovery;

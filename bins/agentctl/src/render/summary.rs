@@ -21,38 +21,12 @@ pub(crate) fn summary(body: &EventBody) -> String {
         EventBody::InputAccepted(e) => input_text(&e.content),
         EventBody::InputCancelled(e) => format!("taken back: {}", e.input.short()),
         EventBody::NoteInjected(e) => format!("{}: {}", word(&e.kind), e.text),
-        EventBody::ContextCompacted(e) => {
-            let by = e
-                .summarised_by
-                .as_ref()
-                .map_or_else(String::new, |by| format!(", summary by {by}"));
-            format!(
-                "compacted ({}): {} to {} tokens{by}",
-                e.cause.as_str(),
-                tokens(e.tokens_before),
-                tokens(e.tokens_after)
-            )
-        }
-        EventBody::ContextPruned(e) => format!(
-            "{} old tool results cleared: {} to {} tokens",
-            e.results,
-            tokens(e.tokens_before),
-            tokens(e.tokens_after)
-        ),
-        EventBody::ContextTrimmed(e) => format!(
-            "{} old messages left out: {} to {} tokens",
-            e.messages,
-            tokens(e.tokens_before),
-            tokens(e.tokens_after)
-        ),
-        EventBody::CompactionAsked(_) => "to be compacted".to_owned(),
-        EventBody::ContextKept(e) => format!("not compacted: {}", e.reason),
-        EventBody::ContextTruncated(e) => format!(
-            "{} long tool results cut: {} to {} tokens",
-            e.results,
-            tokens(e.tokens_before),
-            tokens(e.tokens_after)
-        ),
+        body @ (EventBody::ContextCompacted(_)
+        | EventBody::ContextTruncated(_)
+        | EventBody::ContextPruned(_)
+        | EventBody::ContextTrimmed(_)
+        | EventBody::CompactionAsked(_)
+        | EventBody::ContextKept(_)) => context(body),
         EventBody::LimitReached(e) => format!("{} at {}: {}", word(&e.limit), e.value, e.action),
         EventBody::HookFinished(e) => hook(e),
         EventBody::TodoUpdated(e) => format!("to do: {}", todo(&e.items)),
@@ -77,6 +51,34 @@ pub(crate) fn summary(body: &EventBody) -> String {
         | EventBody::ToolFinished(_)
         | EventBody::TurnFinished(_)
         | EventBody::Unknown) => in_turn(body),
+    }
+}
+
+/// What happened to a conversation's size.
+fn context(body: &EventBody) -> String {
+    let from_to = |before, after| format!("{} to {} tokens", tokens(before), tokens(after));
+    match body {
+        EventBody::ContextCompacted(e) => {
+            let by = e.summarised_by.as_ref();
+            let by = by.map_or_else(String::new, |by| format!(", summary by {by}"));
+            let size = from_to(e.tokens_before, e.tokens_after);
+            format!("compacted ({}): {size}{by}", e.cause.as_str())
+        }
+        EventBody::ContextTruncated(e) => {
+            let size = from_to(e.tokens_before, e.tokens_after);
+            format!("{} long tool results cut: {size}", e.results)
+        }
+        EventBody::ContextPruned(e) => {
+            let size = from_to(e.tokens_before, e.tokens_after);
+            format!("{} old tool results cleared: {size}", e.results)
+        }
+        EventBody::ContextTrimmed(e) => {
+            let size = from_to(e.tokens_before, e.tokens_after);
+            format!("{} old messages left out: {size}", e.messages)
+        }
+        EventBody::CompactionAsked(_) => "to be compacted".to_owned(),
+        EventBody::ContextKept(e) => format!("not compacted: {}", e.reason),
+        _ => String::new(),
     }
 }
 

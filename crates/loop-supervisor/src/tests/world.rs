@@ -73,6 +73,13 @@ async fn services(clock: Clock, strings: &Arc<Strings>, puppets: &Arc<Puppets>, 
         ModelSpec::scripted("scripted", Arc::new(Script::default())),
         "for tests",
     );
+    registry.insert(
+        ModelSpec {
+            dialect: agentd_provider::Dialect::OpenaiChat,
+            ..ModelSpec::scripted("chat", Arc::new(Script::default()))
+        },
+        "for tests",
+    );
     let client = Pointer::new("model client").handle();
     Services {
         clock,

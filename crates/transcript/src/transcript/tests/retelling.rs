@@ -122,7 +122,7 @@ fn files_that_leave_the_window_are_shown_again_the_changed_ones_first() {
         "it is still in the window: {paths:?}"
     );
     assert!(paths.len() <= 5);
-    let mut after = transcript.clone();
+    let mut after = transcript;
     let event = log(vec![plan.clone().into()]).remove(0);
     after.apply(&Event { seq: 10_000, ..event });
     assert_eq!(after.estimate_tokens(), plan.tokens_after);
