@@ -3,6 +3,7 @@
 use super::log::Log;
 use agentd_actor_kit::{GateMsg, SupervisorMsg, SupervisorStats};
 use agentd_api::NodeView;
+use agentd_policy::{Judgement, Subject};
 use agentd_protocol::*;
 use agentd_store::{IdempotencyKey, Outcome};
 use agentd_turn::{Command, NewInput, Reply};
@@ -279,6 +280,22 @@ impl Actor for Gate {
             GateMsg::WhollyDenied { tools, rules, done } => {
                 let denied = |tool: &String| rules.contains(&format!("deny {tool}"));
                 done.answer(tools.into_iter().filter(denied).collect());
+            }
+            GateMsg::Judge { request, done } => {
+                let secret =
+                    matches!(&request.subject, Subject::Path { path, .. } if path.ends_with(".secret"));
+                let kind = if secret {
+                    VerdictKind::Deny
+                } else {
+                    VerdictKind::Allow
+                };
+                done.answer(Judgement {
+                    verdict: Verdict {
+                        kind,
+                        ..Judgement::denied("test", "it is secret").verdict
+                    },
+                    ..Judgement::denied("test", "it is secret")
+                });
             }
             GateMsg::Rules { done } => done.answer(vec!["built-in: deny Bash(sudo:*)".to_owned()]),
             _ => {}
