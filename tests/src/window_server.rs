@@ -16,10 +16,10 @@ const BYTES_PER_TOKEN: f64 = 3.3;
 pub struct Plan {
     /// Tokens of its window.
     pub window: u64,
-    /// Calls of its tool before it says that it is done.
+    /// Answers of its plan before it says that it is done.
     pub steps: u64,
-    /// The arguments of the nth call of Read.
-    pub read: fn(u64) -> Value,
+    /// The nth of them.
+    pub says: fn(u64) -> Say,
     /// It writes summaries; otherwise those calls fail.
     pub summarises: bool,
 }
@@ -41,6 +41,8 @@ pub struct Log {
     pub largest: u64,
     /// Bodies of the agent's requests; the last of them only, unless all are kept.
     pub bodies: Vec<Bytes>,
+    /// The body of the last request for a summary.
+    pub retold: Bytes,
     last: u64,
 }
 
@@ -112,6 +114,7 @@ fn answer(plan: &Plan, keep: bool, asked: &Asked, log: &mut Log) -> Acts {
     log.largest = log.largest.max(tokens);
     let say = if summary {
         log.summaries += 1;
+        log.retold = asked.body.clone();
         if !plan.summarises {
             return vec![http(
                 400,
@@ -134,7 +137,7 @@ fn answer(plan: &Plan, keep: bool, asked: &Asked, log: &mut Log) -> Acts {
         if log.steps > plan.steps {
             Say::text("It is all read.")
         } else {
-            Say::call("Read", (plan.read)(log.steps))
+            (plan.says)(log.steps)
         }
     };
     counted(&say, log.steps, tokens)
@@ -148,7 +151,7 @@ fn counted(say: &Say, step: u64, tokens: u64) -> Acts {
         let text = String::from_utf8_lossy(&frame)
             .replace("\"prompt_tokens\":10", &format!("\"prompt_tokens\":{tokens}"))
             .replace("\"total_tokens\":15", &format!("\"total_tokens\":{}", tokens + 5))
-            .replace("\"call_0\"", &format!("\"call_{step}\""));
+            .replace("\"call_", &format!("\"call_{step}_"));
         acts.push(crate::fault_server::Act::say(text));
     }
     acts

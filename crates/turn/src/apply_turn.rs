@@ -5,6 +5,7 @@ use crate::durable::{Durable, LastTurn, Phase, Turn};
 use crate::guards::Guards;
 use crate::limits::action;
 use crate::open_call::OpenCall;
+use crate::planning::TurnPlan;
 use agentd_protocol::{LoopLimits, NoteKind, Timestamp, TurnFinished, TurnId, TurnStarted, Usage};
 
 impl Durable {
@@ -59,8 +60,7 @@ impl Durable {
             summarizing: false,
             stopped_at_limit: false,
             guards: Guards::default(),
-            planning: planning.enabled && !planning.intent_gate,
-            plan_nudged: false,
+            planning: TurnPlan::of(planning.enabled && !planning.intent_gate),
             compactions: 0,
             compacted: (0, 0),
         });
@@ -87,7 +87,8 @@ impl Durable {
                 NoteKind::IntentNudge => turn.guards.nudges = turn.guards.nudges.saturating_add(1),
                 NoteKind::Guard => turn.guards.told(&limits),
                 // The first one says that a plan is to be made, any later one that its steps are open.
-                NoteKind::PlanReminder => turn.plan_nudged |= turn.steps > 0,
+                NoteKind::PlanReminder if turn.steps > 0 => turn.planning = turn.planning.reminded(),
+                NoteKind::PlanReminder => {}
                 NoteKind::HookContext
                 | NoteKind::LimitNotice
                 | NoteKind::JobNotice

@@ -7,13 +7,15 @@
 use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::effect::{Effect, Shrink, Summariser};
-use crate::input::Shrunk;
+use crate::input::{Scene, Shrunk};
 use crate::overflow::{self, Shrinking};
 use crate::{launch, limits};
-use agentd_protocol::{CompactionAsked, CompactionCause, ContextKept, Fault};
+use agentd_protocol::{CompactionAsked, CompactionCause, ContextKept, EventBody, Fault};
 
 /// One tool result may take so many percent of the window.
 const RESULT_PERCENT: u64 = 30;
+/// Bytes in a token, most of the time.
+const BYTES_PER_TOKEN_LIKELY: u64 = 4;
 /// Bytes in a token, in the worst case of the estimate.
 const BYTES_PER_TOKEN: u64 = 3;
 /// Percent of the window that a compaction leaves: what then has to be added before the next one is more than 40 percent,
@@ -67,6 +69,36 @@ pub struct Sizes {
     pub messages: u64,
     /// Bytes of the longest tool result that no request has had yet.
     pub longest_new_result: u64,
+}
+
+impl Scene<'_> {
+    /// The scene is from before this decision: what the decision itself adds to the conversation counts, too.
+    pub(crate) fn grow(&mut self, body: &EventBody) {
+        let text = match body {
+            EventBody::ToolFinished(finished) => {
+                let bytes = finished.outcome.llm_text.len() as u64;
+                self.sizes.longest_new_result = self.sizes.longest_new_result.max(bytes);
+                bytes
+            }
+            EventBody::NoteInjected(note) => note.text.len() as u64,
+            EventBody::ModelFinished(finished) => {
+                let usage = &finished.usage;
+                let prompt = usage.input.saturating_add(usage.cache_read);
+                let prompt = prompt.saturating_add(usage.cache_write);
+                if prompt > 0 {
+                    self.input_tokens_estimate = prompt.saturating_add(usage.output);
+                }
+                return;
+            }
+            EventBody::ModelStarted(_) => {
+                self.sizes.longest_new_result = 0;
+                return;
+            }
+            _ => return,
+        };
+        let tokens = text.div_ceil(BYTES_PER_TOKEN_LIKELY);
+        self.input_tokens_estimate = self.input_tokens_estimate.saturating_add(tokens);
+    }
 }
 
 /// What was done for the next call, and when to ask for pruning again.

@@ -2,7 +2,7 @@
 
 use crate::open_call::OpenCall;
 use crate::outer::{Outer, Tries};
-use crate::planning::Plan;
+use crate::planning::{Plan, TurnPlan};
 use crate::told::Told;
 use agentd_protocol::{
     ApprovalId, Budget, CallId, EndReason, FailureClass, InputId, OpenApproval, PermissionMode, QueuedInput,
@@ -161,12 +161,9 @@ pub struct Turn {
     pub stopped_at_limit: bool,
     /// What the guards count.
     pub guards: crate::guards::Guards,
-    /// It begins with a plan.
+    /// Whether it begins with a plan.
     #[serde(default)]
-    pub planning: bool,
-    /// The model was told that steps of the plan are open.
-    #[serde(default)]
-    pub plan_nudged: bool,
+    pub planning: TurnPlan,
     /// Compactions because the conversation was too long for the model.
     #[serde(default)]
     pub compactions: u32,

@@ -70,7 +70,7 @@ pub use intent::IntentMatcher;
 pub use jobs::JobEnd;
 pub use open_call::{OpenCall, Stage, Started};
 pub use outer::{Away, Outer, Taught, Tries, Warm};
-pub use planning::{Plan, PlanTalk};
+pub use planning::{Plan, PlanTalk, TurnPlan};
 pub use remedy::{Again, Elsewhere, Parking, Row, TABLE, markdown as remedies_markdown, row as remedies_of};
 pub use stutter::stutters;
 pub use talk::Talk;

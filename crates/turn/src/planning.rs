@@ -30,6 +30,32 @@ pub enum PlanTalk {
     },
 }
 
+/// Whether a turn begins with a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnPlan {
+    /// It does not.
+    #[default]
+    None,
+    /// It does.
+    Wanted,
+    /// It does, and the model was told that steps are open.
+    Reminded,
+}
+
+impl TurnPlan {
+    pub(crate) const fn of(wanted: bool) -> Self {
+        if wanted { Self::Wanted } else { Self::None }
+    }
+
+    pub(crate) const fn reminded(self) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Wanted | Self::Reminded => Self::Reminded,
+        }
+    }
+}
+
 /// The plan of the present work.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Plan {
@@ -165,7 +191,9 @@ pub(crate) fn classify(draft: &mut Draft<'_, '_>, words: &str) {
 
 /// Before the first call of a turn that begins with a plan. Plan mode has its own reminder.
 pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
-    let plans = draft.turn().is_some_and(|turn| turn.planning && turn.steps == 0);
+    let plans = draft
+        .turn()
+        .is_some_and(|turn| turn.planning == TurnPlan::Wanted && turn.steps == 0);
     if plans && draft.durable().mode() != PermissionMode::Plan {
         let limits = draft.durable().limits().planning;
         draft.emit(NoteInjected {
@@ -178,13 +206,13 @@ pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
 /// The reminder that steps of the plan are open, once in a turn. There is none where it would hit a limit.
 pub(crate) fn nudge(durable: &Durable, turn: &Turn, now: Timestamp) -> Option<(NoteKind, String)> {
     let open = durable.plan.open();
-    let wanted = turn.planning && !turn.plan_nudged && !open.is_empty() && limits::has_room(durable, now);
+    let wanted = turn.planning == TurnPlan::Wanted && !open.is_empty() && limits::has_room(durable, now);
     wanted.then(|| (NoteKind::PlanReminder, words::steps_are_open(&open)))
 }
 
 impl Durable {
     pub(crate) fn intent_classified(&mut self, classified: &IntentClassified) -> Result<(), Refusal> {
-        self.running_turn()?.planning = classified.planning;
+        self.running_turn()?.planning = TurnPlan::of(classified.planning);
         Ok(())
     }
 

@@ -11,8 +11,10 @@ fn before_a_call(tokens: u64, sizes: Sizes) -> World {
     let mut world = World::running(LoopLimits::default());
     world.call(&["Read"]);
     world.judge_all(VerdictKind::Allow);
-    (world.tokens, world.sizes) = (tokens, sizes);
+    // The result itself is one token.
+    (world.tokens, world.sizes) = (tokens - 1, sizes);
     world.end_tool(ok());
+    world.tokens = tokens;
     world
 }
 
@@ -86,8 +88,9 @@ fn the_answers_room_and_the_operators_reserve_lower_the_line() {
     world.facts.insert("sonnet".into(), facts);
     world.call(&["Read"]);
     world.judge_all(VerdictKind::Allow);
-    world.tokens = 55_001;
+    world.tokens = 55_000;
     world.end_tool(ok());
+    world.tokens = 55_001;
     world.shrunk(Shrunk::Nothing);
     assert_eq!(asked(&world), [(Shrink::Compact, 27_500)]);
 }
