@@ -4,6 +4,7 @@ use agentd_client::Client;
 use agentd_protocol::{
     Block, CompactionCause, CreateParams, EndReason, Event, EventBody, RunState, SendParams,
 };
+use agentd_tests::fault_server::Say;
 use agentd_tests::window_server::{Plan, WindowServer};
 use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, within};
 use serde_json::{Value, json};
@@ -12,15 +13,17 @@ use serde_json::{Value, json};
 const WINDOW: u64 = 32_768;
 
 /// Another part of the file at each step, so that no guard takes it for a loop.
-fn some_lines(step: u64) -> Value {
-    json!({"file_path": "big.txt", "offset": 1 + step * 37 % 11_000, "limit": 10 + step * 13 % 50})
+fn some_lines(step: u64) -> Say {
+    let part =
+        json!({"file_path": "big.txt", "offset": 1 + step * 37 % 11_000, "limit": 10 + step * 13 % 50});
+    Say::call("Read", part)
 }
 
 fn plan(steps: u64) -> Plan {
     Plan {
         window: WINDOW,
         steps,
-        read: some_lines,
+        says: some_lines,
         summarises: true,
     }
 }

@@ -188,8 +188,6 @@ async fn a_skill_is_read_and_a_mentioned_file_is_attached_but_no_secret() {
         "--name",
         "m",
         "--commands",
-        "-o",
-        "json",
         "use @a.txt:2 and @.env",
     ];
     let done = json(&daemon, &run).await;
