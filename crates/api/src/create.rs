@@ -104,7 +104,7 @@ impl Api {
             system_prompt: params.system_prompt.clone(),
             append_system_prompt: params.append_system_prompt.clone(),
             rules: params.rules.clone(),
-            prompt: Some(prompt),
+            prompt: Some(Box::new(prompt)),
         })
     }
 

@@ -100,11 +100,7 @@ impl Node {
             feed: handles.feed.clone(),
             gate: handles.gate.clone(),
             backend: Arc::clone(&backend),
-            view: Arc::new(View {
-                models,
-                clients: handles.models.clone(),
-                health: health.clone(),
-            }),
+            view: Arc::new(View::new(models, &handles, &health)),
             registry,
             places: crate::start::places(&settings, &args.environment),
             settings: Arc::clone(&settings),

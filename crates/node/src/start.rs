@@ -88,7 +88,12 @@ pub(crate) async fn models(
 
 /// Where instructions, custom agents, skills and commands are looked for.
 pub(crate) fn places(settings: &Settings, environment: &BTreeMap<String, String>) -> Places {
-    let path = |name: &str| environment.get(name).filter(|value| !value.is_empty()).map(Path::new);
+    let path = |name: &str| {
+        environment
+            .get(name)
+            .filter(|value| !value.is_empty())
+            .map(Path::new)
+    };
     Places::new(&settings.agents, path("XDG_CONFIG_HOME"), path("HOME"))
 }
 

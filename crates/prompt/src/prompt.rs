@@ -141,7 +141,7 @@ pub fn session_prompt(created: &SessionCreated, at: Timestamp) -> PromptShown {
         created_at: at,
         replace: created.system_prompt.as_deref(),
         mode: created.mode,
-        sources: created.prompt.as_ref().unwrap_or(&none),
+        sources: created.prompt.as_deref().unwrap_or(&none),
         append: created.append_system_prompt.as_deref(),
     })
 }

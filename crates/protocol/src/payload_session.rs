@@ -49,7 +49,7 @@ pub struct SessionCreated {
     pub rules: Vec<String>,
     /// What the system prompt is made from besides this; absent in the logs of older versions, whose files are read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<PromptSources>,
+    pub prompt: Option<Box<PromptSources>>,
 }
 
 /// `session.updated`: settings changed; absent fields did not.

@@ -153,7 +153,7 @@ async fn system_prompt(
                 what,
             )));
         };
-        created.prompt = Some(sources);
+        created.prompt = Some(Box::new(sources));
     }
     Ok(agentd_prompt::session_prompt(&created, at).text)
 }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::follow::{Follower, News};
 use crate::output::{Output, fault_text};
 use crate::render::{approval_lines, choices_line, clean, decided_by, word};
-use crate::talk::answer::{Typed, read};
+use crate::talk::answer::{HELP, Typed, read};
 use crate::talk::asks::Asks;
 use crate::talk::console::Console;
 use crate::talk::manner::{Held, Interrupt, Manner, Unattended};
@@ -20,13 +20,6 @@ use tokio::time::Instant;
 
 /// How long a cancelled turn may take to end before we leave it.
 const CANCEL_GRACE: Duration = Duration::from_secs(15);
-
-const HELP: &str = "\
-a line is sent to the session; // begins a line that starts with /
-/approve [once|session|always]  /deny [reason]  /answer TEXT   the open approval
-/cancel   end the turn        /resume  go on after a pause, or try a parked call now
-/compact  put a summary in the place of the conversation's beginning
-/detach   leave; the session goes on        /help";
 
 /// Why the turn is being cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
