@@ -27,7 +27,10 @@ const BUILT_IN: [(&str, &str); 7] = [
         "/compact  put a summary in the place of the conversation's beginning",
     ),
     ("todo", "/todo  what the agent means to do"),
-    ("undo", "/undo  take the last change of files back"),
+    (
+        "undo",
+        "/undo  not in this version: ask the agent to take its change back",
+    ),
     ("help", "/help  this list"),
 ];
 

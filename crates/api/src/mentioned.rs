@@ -58,7 +58,8 @@ impl Api {
             ));
         }
         if !text.trim().is_empty() {
-            content.push(Block::text(text.trim_end()));
+            // Some dialects join texts without a gap.
+            content.push(Block::text(format!("\n\n{}", text.trim_end())));
         }
         Ok(content)
     }
