@@ -1,7 +1,7 @@
 //! A model server with a window that it enforces as llama.cpp does, with its own words; it also refuses what strict chat
 //! templates refuse. It reads files, step after step, and writes summaries where it is given no tools.
 
-use crate::fault_server::{Acts, Asked, FaultServer, Say, Speech, http};
+use crate::fault_server::{Act, Acts, Asked, FaultServer, Say, Speech, http};
 use agentd_provider::Dialect;
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -97,14 +97,7 @@ fn answer(plan: &Plan, keep: bool, asked: &Asked, log: &mut Log) -> Acts {
         } else {
             &mut overflows.0
         }) += 1;
-        let error = json!({"error": {"code": 400, "type": "exceed_context_size_error",
-            "message": format!("request ({tokens} tokens) exceeds the available context size ({} tokens), try increasing it", plan.window),
-            "n_prompt_tokens": tokens, "n_ctx": plan.window}});
-        return vec![http(
-            400,
-            &[("content-type", "application/json")],
-            &error.to_string(),
-        )];
+        return vec![too_long(tokens, plan.window)];
     }
     if let Some(why) = wrong(&body) {
         log.refused.push(why.clone());
@@ -143,6 +136,16 @@ fn answer(plan: &Plan, keep: bool, asked: &Asked, log: &mut Log) -> Acts {
     counted(&say, log.steps, tokens)
 }
 
+/// The error of llama.cpp's server, field by field.
+fn too_long(tokens: u64, window: u64) -> Act {
+    let message = format!(
+        "request ({tokens} tokens) exceeds the available context size ({window} tokens), try increasing it"
+    );
+    let error = json!({"error": {"code": 400, "type": "exceed_context_size_error", "message": message,
+        "n_prompt_tokens": tokens, "n_ctx": window}});
+    http(400, &[("content-type", "application/json")], &error.to_string())
+}
+
 /// The answer with the server's own count in it, and calls whose ids differ.
 fn counted(say: &Say, step: u64, tokens: u64) -> Acts {
     let speech = Speech(Dialect::OpenaiChat);
@@ -152,7 +155,7 @@ fn counted(say: &Say, step: u64, tokens: u64) -> Acts {
             .replace("\"prompt_tokens\":10", &format!("\"prompt_tokens\":{tokens}"))
             .replace("\"total_tokens\":15", &format!("\"total_tokens\":{}", tokens + 5))
             .replace("\"call_", &format!("\"call_{step}_"));
-        acts.push(crate::fault_server::Act::say(text));
+        acts.push(Act::say(text));
     }
     acts
 }
