@@ -1,6 +1,10 @@
 //! Exactly what is sent, in ten situations. A change of these snapshots is a change of what every model reads; it voids
 //! prompt caches and deserves a second look. `INSTA_UPDATE=always cargo test -p agentd-tests --test suite requests::` writes
 //! them anew.
+#![expect(
+    clippy::indexing_slicing,
+    reason = "helpers of tests fail by panicking, as tests do"
+)]
 
 use agentd_client::Client;
 use agentd_protocol::{Block, CreateParams, EventBody, SendParams};
