@@ -19,6 +19,7 @@ mod processes;
 mod skip;
 mod tap;
 mod tool_servers;
+pub mod window_server;
 
 pub use aimock::Aimock;
 pub use binaries::{Binaries, binaries};

@@ -6,18 +6,22 @@ mod look;
 mod operate;
 mod security;
 mod talk;
+mod typed;
 
 pub(crate) use act::{
     AnswerArgs, ApprovalsArgs, CancelArgs, CancelTurnArgs, DecideArgs, LifecycleArgs, RmArgs, TargetArgs,
     WaitArgs, WaitFor,
 };
 pub(crate) use history::{DiffArgs, ForkArgs, RewindArgs, UndoArgs};
-pub(crate) use look::{EventsArgs, ExportArgs, ImportArgs, LogsArgs, PsArgs, ShowArgs, Sort, UsageArgs};
+pub(crate) use look::{
+    CompactArgs, EventsArgs, ExportArgs, ImportArgs, LogsArgs, PsArgs, ShowArgs, Sort, UsageArgs,
+};
 pub(crate) use operate::{
     CompletionArgs, ConfigArgs, ConfigVerb, DaemonArgs, DaemonVerb, DemoArgs, HelpArgs, Shell,
 };
 pub(crate) use security::{AuditArgs, AuditVerb, CheckArgs, DryRunArgs, PolicyArgs, PolicyVerb, VerifyArgs};
 pub(crate) use talk::{AttachArgs, RunArgs, SendArgs};
+pub(crate) use typed::understood;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -131,6 +135,8 @@ pub(crate) enum Verb {
     Pause(LifecycleArgs),
     /// Let a paused, parked or faulted session go on: a parked call is tried at once
     Resume(LifecycleArgs),
+    /// Put a summary in the place of a conversation's beginning
+    Compact(CompactArgs),
     /// Take no more input, for good
     Close(LifecycleArgs),
     /// Remove a session

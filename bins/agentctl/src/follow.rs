@@ -3,7 +3,9 @@
 use crate::dial::Dial;
 use crate::failure::Failure;
 use agentd_client::{Client, ClientError, Ended, Push, Subscription};
-use agentd_protocol::{AttachParams, Delta, Event, EventBody, Fault, FaultClass, RunState, Seq, Synced};
+use agentd_protocol::{
+    AttachParams, Delta, Event, EventBody, Fault, FaultClass, RunState, Seq, SessionParams, Synced,
+};
 use std::time::Duration;
 
 /// Tries to come back before giving up, each a little later than the one before.
@@ -92,6 +94,15 @@ impl Follower {
     /// The session's full id.
     pub(crate) fn session(&self) -> &str {
         &self.wanted.session
+    }
+
+    /// Has the conversation compacted.
+    pub(crate) async fn compact(&self) -> Result<(), Fault> {
+        let params = SessionParams {
+            session: self.wanted.session.clone(),
+        };
+        let asked = self.client.compact(&params).await;
+        asked.map(drop).map_err(Fault::from)
     }
 
     /// What comes next. Cancel-safe: a dropped wait loses nothing.

@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         Ok(true) => return ExitCode::SUCCESS,
         Err(error) => return refused(&error, &environment, &[]).into(),
     }
-    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let arguments = cli::understood(std::env::args_os());
     match Cli::try_parse_from(&arguments) {
         Ok(cli) => run(cli, environment).into(),
         Err(error) => refused(&error, &environment, &arguments).into(),

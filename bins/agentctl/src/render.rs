@@ -2,10 +2,12 @@
 
 mod amount;
 mod approval;
+mod context;
 mod live;
 mod live_output;
 mod node_rows;
 mod paint;
+mod prompt;
 mod rows;
 mod summary;
 mod table;
@@ -14,10 +16,12 @@ mod transcript;
 pub(crate) use agentd_text::{for_terminal as clean, json_for_terminal, one_line};
 pub(crate) use amount::{age, count, dollars, span, tokens, word};
 pub(crate) use approval::{approval_lines, choices_line};
+pub(crate) use context::ContextDetail;
 pub(crate) use live::{Early, LiveText, Rest};
 pub(crate) use live_output::LiveOutput;
 pub(crate) use node_rows::{ModelRow, ServerListRow, ToolListRow, UsageListRow};
 pub(crate) use paint::Paint;
+pub(crate) use prompt::prompt_text;
 pub(crate) use rows::{ApprovalRow, SessionDetail, SessionRow};
 pub(crate) use summary::summary;
 pub(crate) use table::table;

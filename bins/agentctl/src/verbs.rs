@@ -4,6 +4,7 @@ mod approvals;
 mod attach;
 mod audit;
 mod config;
+mod context;
 mod daemon;
 mod demo;
 mod doctor;
@@ -47,6 +48,7 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Kill(args) => lifecycle::each(ctx, &args.targets, &Order::cancel(args.reason, true)).await,
         Verb::Pause(args) => lifecycle::each(ctx, &args.targets, &Order::Pause(args.reason)).await,
         Verb::Resume(args) => lifecycle::each(ctx, &args.targets, &Order::Resume(args.reason)).await,
+        Verb::Compact(args) => context::compact(ctx, &args).await,
         Verb::Close(args) => {
             lifecycle::each(ctx, &args.targets, &Order::Close(args.reason, args.force)).await
         }

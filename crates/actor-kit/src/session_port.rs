@@ -193,6 +193,13 @@ pub enum SessionMsg {
         /// The number.
         count: Option<u32>,
     },
+    /// A summary of the conversation takes too long.
+    CompactionOverdue {
+        /// For which model call.
+        call: CallId,
+        /// The attempt that failed for it.
+        attempt: u32,
+    },
     /// The store answered; `None`: it went down, the outcome is unknown.
     Stored {
         /// What came of it.

@@ -23,7 +23,11 @@ impl Answers for Reply {
 
     fn sent(self) -> Result<Sent, Fault> {
         match self {
-            Self::Sent { input, seq } => Ok(Sent { input, seq }),
+            Self::Sent { input, seq } => Ok(Sent {
+                input,
+                seq,
+                said: None,
+            }),
             Self::Created { .. } | Self::Done { .. } => Err(wrong("input.send")),
         }
     }

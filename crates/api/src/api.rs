@@ -7,6 +7,7 @@ use crate::uploads::Uploads;
 use agentd_actor_kit::{
     CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg,
 };
+use agentd_prompt::Places;
 use agentd_protocol::{Fault, ModelStatus, Principal, ServerRow, SessionId, Timestamp};
 use agentd_settings::Settings;
 use agentd_store::{Backend, IdempotencyKey, StoreError};
@@ -93,6 +94,8 @@ pub struct Parts {
     pub registry: Registry,
     /// The configuration.
     pub settings: Arc<Settings>,
+    /// Where instructions, custom agents, skills and commands are looked for.
+    pub places: Places,
     /// Time and entropy.
     pub clock: Clock,
     /// Facts of the node.

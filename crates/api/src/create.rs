@@ -4,9 +4,10 @@ use crate::answers::Answers as _;
 use crate::api::{Api, READ, fault_of};
 use crate::idempotency::Keyed;
 use crate::methods::nearest;
+use crate::prompting::{fitting, mode_of, turns_of};
 use crate::validate;
 use agentd_actor_kit::GateMsg;
-use agentd_protocol::{CreateParams, Created, Fault, Principal, SessionCreated};
+use agentd_protocol::{Budget, CreateParams, Created, Fault, Principal, SessionCreated};
 use agentd_settings::LimitOverrides;
 use agentd_tools::REMOTE_PREFIX;
 use agentd_turn::{Command, NewInput};
@@ -27,6 +28,7 @@ impl Api {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key, turn) => (key, turn),
         };
+        let params = self.typed_prompt(params).await?;
         let created = Box::new(self.first_event(&params).await?);
         let name = created.title.clone();
         let first = params.prompt.map(|content| NewInput {
@@ -53,21 +55,7 @@ impl Api {
     /// Checks everything and fills in what was not said.
     async fn first_event(&self, params: &CreateParams) -> Result<SessionCreated, Fault> {
         let settings = &self.parts.settings;
-        if let Some((missing, fix)) = &self.parts.facts.no_sandbox {
-            let message = format!("the sandbox that the settings ask for is not there: {missing}");
-            return Err(Fault::denied("sandbox_missing", message).hint(fix.clone()));
-        }
-        if let Some(prompt) = &params.prompt {
-            validate::content(prompt, settings.limits.max_input_bytes)?;
-        }
-        validate::labels(&params.labels)?;
-        validate::rules(&params.rules)?;
-        self.check_prompts(params)?;
-        let budget = params.budget.unwrap_or_else(|| settings.budget.session.budget());
-        validate::budget(&budget)?;
-        if params.max_turns.is_some_and(|turns| turns < -1) {
-            return Err(Fault::invalid("bad_max_turns", "max_turns is -1, 0 or more"));
-        }
+        let budget = self.check(params)?;
         let workdir = validate::workdir(&params.workdir).await?;
         if let Some(parent) = params.parent {
             self.row(parent).await?;
@@ -84,28 +72,64 @@ impl Api {
                 .and_then(validate::title_from)
                 .unwrap_or_else(|| project.clone()),
         };
+        let definition = self.definition(params.agent.as_deref(), &workdir).await?;
+        let definition = definition.as_ref();
+        let asked = params.model.as_deref();
+        let model = self
+            .model(asked.or_else(|| definition.and_then(|it| it.model.as_deref())))
+            .await?;
         let overrides = LimitOverrides {
             thinking: params.thinking,
             preset: params.preset,
             max_turns: params.max_turns,
             headless: params.headless,
         };
+        let max_turns = turns_of(params, definition, &settings.limits(overrides));
+        let limits = settings.limits(LimitOverrides {
+            max_turns,
+            ..overrides
+        });
+        let prompt = self.sources(&workdir, &model, params.preset, definition).await?;
+        let tools = self.narrowed(self.offered(params).await?, definition)?;
+        let tools = fitting(tools, &limits, &prompt);
         Ok(SessionCreated {
             title,
             project,
             workdir,
-            model: self.model(params.model.as_deref()).await?,
-            mode: params.mode.unwrap_or(settings.permission.mode),
-            agent: None,
+            model,
+            mode: mode_of(params, definition, settings.permission.mode),
+            agent: params.agent.clone(),
             labels: params.labels.clone(),
             parent: params.parent,
-            limits: settings.limits(overrides),
+            limits,
             budget,
-            tools: self.offered(params).await?,
+            tools,
             system_prompt: params.system_prompt.clone(),
             append_system_prompt: params.append_system_prompt.clone(),
             rules: params.rules.clone(),
+            prompt: Some(Box::new(prompt)),
         })
+    }
+
+    /// Refuses what cannot be right; the session's budget.
+    fn check(&self, params: &CreateParams) -> Result<Budget, Fault> {
+        let settings = &self.parts.settings;
+        if let Some((missing, fix)) = &self.parts.facts.no_sandbox {
+            let message = format!("the sandbox that the settings ask for is not there: {missing}");
+            return Err(Fault::denied("sandbox_missing", message).hint(fix.clone()));
+        }
+        if let Some(prompt) = &params.prompt {
+            validate::content(prompt, settings.limits.max_input_bytes)?;
+        }
+        validate::labels(&params.labels)?;
+        validate::rules(&params.rules)?;
+        self.check_prompts(params)?;
+        let budget = params.budget.unwrap_or_else(|| settings.budget.session.budget());
+        validate::budget(&budget)?;
+        if params.max_turns.is_some_and(|turns| turns < -1) {
+            return Err(Fault::invalid("bad_max_turns", "max_turns is -1, 0 or more"));
+        }
+        Ok(budget)
     }
 
     fn check_prompts(&self, params: &CreateParams) -> Result<(), Fault> {
@@ -176,7 +200,7 @@ impl Api {
         Ok(tools)
     }
 
-    fn tool(&self, name: &str) -> Result<String, Fault> {
+    pub(crate) fn tool(&self, name: &str) -> Result<String, Fault> {
         if let Some(rest) = name.strip_prefix(REMOTE_PREFIX) {
             return self.remote_tool(name, rest);
         }

@@ -3,6 +3,7 @@
 use crate::answers::Answers as _;
 use crate::api::Api;
 use crate::idempotency::Keyed;
+use crate::typed::Outcome;
 use crate::validate;
 use agentd_actor_kit::SupervisorMsg;
 use agentd_protocol::{
@@ -26,8 +27,16 @@ impl Api {
             Some(name) => Some(self.model(Some(&name)).await?),
             None => None,
         };
+        let content = if params.commands {
+            match self.obeyed(who, session, params.content, key.clone()).await? {
+                Outcome::Input(content) => content,
+                Outcome::Said(sent) => return self.settle(key, Ok(sent)).await,
+            }
+        } else {
+            params.content
+        };
         let input = NewInput {
-            content: params.content,
+            content,
             delivery: params.delivery,
             key: params.key,
             model,

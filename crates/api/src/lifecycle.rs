@@ -1,10 +1,12 @@
-//! `session.update`, `close`, `delete`, `pause`, `resume`.
+//! `session.update`, `close`, `delete`, `pause`, `compact`, `resume`.
 
 use crate::answers::Answers as _;
 use crate::api::{Api, COMMAND, READ, fault_of};
 use crate::validate;
 use agentd_actor_kit::{FeedMsg, StoreMsg, SupervisorMsg};
-use agentd_protocol::{Done, Fault, LifecycleParams, Principal, RunState, SessionId, UpdateParams};
+use agentd_protocol::{
+    Done, Fault, LifecycleParams, Principal, RunState, SessionId, SessionParams, UpdateParams,
+};
 use agentd_turn::Command;
 
 /// The longest reason.
@@ -60,6 +62,12 @@ impl Api {
             .route(who, session, Command::Pause { reason }, None)
             .await?
             .done())
+    }
+
+    /// Has the conversation compacted: answered when that is durable; `context.compacted` or `context.kept` follows.
+    pub(crate) async fn compact(&self, who: &Principal, params: SessionParams) -> Result<Done, Fault> {
+        let session = self.session(&params.session).await?;
+        Ok(self.route(who, session, Command::Compact, None).await?.done())
     }
 
     /// Resumes a paused session, and one whose loop crashed too often.

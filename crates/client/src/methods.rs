@@ -6,7 +6,7 @@ use crate::subscription::Subscription;
 use agentd_protocol::{
     ApprovalListParams, AttachParams, CancelInputParams, CancelTurnParams, CreateParams, Created,
     DecideParams, Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, ForkParams, ImportParams, LifecycleParams,
-    ListParams, ModelStatus, NodeStatus, OpenApproval, PutBackDone, QueuedInput, RewindParams, SendParams, Sent, SessionParams, Summary,
+    ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, RewindParams, SendParams, Sent, SessionParams, Summary,
     ServerRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
@@ -36,6 +36,8 @@ macro_rules! methods {
 methods! {
     /// Creates a session, with its first input if there is a prompt.
     create(CreateParams) -> Created = "session.create", LONG;
+    /// The system prompt of a session and what it is made from.
+    prompt(SessionParams) -> PromptShown = "session.prompt", SHORT;
     /// Changes settings of a session.
     update(UpdateParams) -> Done = "session.update", LONG;
     /// Closes a session: it takes no more input.
@@ -44,6 +46,8 @@ methods! {
     delete(LifecycleParams) -> Done = "session.delete", LONG;
     /// Pauses a session: no new model call starts.
     pause(LifecycleParams) -> Done = "session.pause", LONG;
+    /// Has the conversation of a session compacted.
+    compact(SessionParams) -> Done = "session.compact", LONG;
     /// Resumes a paused or faulted session.
     resume(LifecycleParams) -> Done = "session.resume", LONG;
     /// Adds an input; answered when it is durable.

@@ -117,6 +117,7 @@ fn created(command: &Command) -> Option<Box<SessionCreated>> {
         | Command::Decide { .. }
         | Command::Pause { .. }
         | Command::Resume { .. }
+        | Command::Compact
         | Command::Close { .. }
         | Command::Rework(_)
         | Command::Update { .. } => None,

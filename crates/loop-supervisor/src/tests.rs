@@ -1,6 +1,7 @@
 //! Real supervisor, real loops, real core, a real store in memory; kids, gate, tools and feed are puppets of the test.
 
 mod cancelling;
+mod compacting;
 mod crashing;
 mod draining;
 mod failing;

@@ -11,7 +11,7 @@ use agentd_permission_gate::{GateArgs, PermissionGate};
 use agentd_provider::Registry as Models;
 use agentd_session_loop::{KidSpawner, Services, Sharing, Timing};
 use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
-use agentd_settings::{OnExpiry, PermissionConfig, Settings};
+use agentd_settings::{ContextConfig, OnExpiry, PermissionConfig, Settings};
 use agentd_store::Backend;
 use agentd_tool_executor::{ExecutorArgs, ToolExecutor};
 use agentd_tools::{Registry as Tools, Remote};
@@ -208,7 +208,6 @@ impl Children {
             config: Arc::new(core_config(&args.settings)),
             sandbox: args.executor.sandboxing.level(),
             sharing: Sharing::from(&args.settings.scheduler),
-            keep_recent_tokens: args.settings.context.keep_recent_tokens,
             timing: Timing {
                 idle: args.settings.node.idle_passivate,
                 ..Timing::default()
@@ -327,6 +326,23 @@ fn on_expiry(permission: &PermissionConfig) -> agentd_turn::OnExpiry {
 }
 
 /// The settings of the pure core.
+fn context_rules(config: &ContextConfig) -> agentd_turn::ContextRules {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share between 0 and 1, as it was checked"
+    )]
+    let compact_at_permille = (config.compact_at * 1_000.0).round() as u64;
+    agentd_turn::ContextRules {
+        compact_at_permille,
+        keep_recent_tokens: config.keep_recent_tokens,
+        reserve_tokens: config.reserve_tokens,
+        prune_protect_tokens: config.prune_protect_tokens,
+        prune_min_tokens: config.prune_min_tokens,
+        summary_ms: config.summary_timeout_ms,
+    }
+}
+
 fn core_config(settings: &Settings) -> agentd_turn::Config {
     agentd_turn::Config {
         intent_patterns: settings.r#loop.intent_patterns.clone(),
@@ -339,6 +355,7 @@ fn core_config(settings: &Settings) -> agentd_turn::Config {
         park_ms: settings.retry.park_ms,
         on_expiry: on_expiry(&settings.permission),
         max_queue: settings.limits.queue_inputs as usize,
+        context: context_rules(&settings.context),
         ..agentd_turn::Config::default()
     }
 }

@@ -6,13 +6,15 @@ use crate::node::NodeArgs;
 use crate::paths::Paths;
 use agentd_actor_kit::{Clock, Stages};
 use agentd_permission_gate::RuleProblem;
+use agentd_prompt::Places;
 use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
 use agentd_sandbox::Environment;
-use agentd_settings::{Loaded, Settings};
+use agentd_settings::{Loaded, Settings, ToolsConfig};
 use agentd_store::{Backend, Mirror, Options};
 use agentd_tool_executor::ExecutorArgs;
 use agentd_tools::Registry as Tools;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,6 +86,26 @@ pub(crate) async fn models(
     Ok(models)
 }
 
+/// Where instructions, custom agents, skills and commands are looked for.
+pub(crate) fn places(settings: &Settings, environment: &BTreeMap<String, String>) -> Places {
+    let path = |name: &str| {
+        environment
+            .get(name)
+            .filter(|value| !value.is_empty())
+            .map(Path::new)
+    };
+    Places::new(&settings.agents, path("XDG_CONFIG_HOME"), path("HOME"))
+}
+
+/// The limits of tools, and where skills are.
+fn with_skills(settings: &Settings, places: &Places) -> ToolsConfig {
+    ToolsConfig {
+        operator_directory: places.operator.as_ref().map(|path| path.display().to_string()),
+        project_skills: places.project,
+        ..settings.tools.clone()
+    }
+}
+
 /// The HTTP client of all model calls.
 pub(crate) fn http(settings: &Settings) -> Result<reqwest::Client, NodeError> {
     http_client(Duration::from_millis(settings.retry.connect_ms))
@@ -131,6 +153,7 @@ async fn executor(
     let variables = environment
         .iter()
         .map(|(name, value)| (name.into(), value.into()));
+    let places = places(settings, environment);
     let environment = Environment::allowed(variables, &settings.sandbox.env);
     Ok(ExecutorArgs {
         // Not the path of the program: an upgrade may replace that while we run.
@@ -141,7 +164,7 @@ async fn executor(
         environment,
         spill_dir,
         map_dir: paths.data_dir.join("maps"),
-        tools: settings.tools.clone(),
+        tools: with_skills(settings, &places),
     })
 }
 

@@ -1,5 +1,6 @@
 //! What only the node as a whole can say.
 
+use crate::children::Handles;
 use crate::root::Health;
 use crate::tool_servers;
 use agentd_actor_kit::{Handle, ModelMsg, ProviderStatus};
@@ -19,10 +20,26 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The node as the api sees it.
 #[derive(Debug)]
 pub(crate) struct View {
-    pub(crate) models: Models,
-    pub(crate) clients: BTreeMap<String, Handle<ModelMsg>>,
-    pub(crate) health: watch::Receiver<Health>,
-    pub(crate) servers: Option<Pool>,
+    models: Models,
+    clients: BTreeMap<String, Handle<ModelMsg>>,
+    health: watch::Receiver<Health>,
+    servers: Option<Pool>,
+}
+
+impl View {
+    pub(crate) fn new(
+        models: Models,
+        handles: &Handles,
+        health: &watch::Receiver<Health>,
+        servers: Option<Pool>,
+    ) -> Self {
+        Self {
+            models,
+            clients: handles.models.clone(),
+            health: health.clone(),
+            servers,
+        }
+    }
 }
 
 #[async_trait]

@@ -1,49 +1,58 @@
-//! Instruction files: `AGENTS.md` of the working directory and of its parents up to the root of the repository.
+//! Instruction files: the operator's own, then those of the project, from the root of the repository down to the working
+//! directory. All of them are looked for when a session is created, and never again.
 
+use crate::places::{OPERATOR_FILE, Places};
+use agentd_protocol::{PromptPart, PromptPartKind};
 use agentd_sandbox::{Beneath, SandboxError};
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-/// The longest instructions, all files together; what is longer is cut.
-pub const MAX_INSTRUCTION_BYTES: usize = 32 << 10;
-/// The name of instruction files.
-const NAME: &str = "AGENTS.md";
 /// How far up the root of the repository is looked for.
 const MAX_DEPTH: usize = 64;
 
-/// One instruction file that is there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InstructionFile {
-    /// Its path.
-    pub path: PathBuf,
-    /// What it says, or why it was left out.
-    pub text: Result<String, String>,
+/// Finds and reads the instruction files. Outside a repository only `workdir` itself counts. Blocks: it reads files.
+#[must_use]
+pub fn instruction_files(places: &Places, workdir: &Path) -> Vec<PromptPart> {
+    let mut room = Room {
+        left: places.max_bytes,
+        max: places.max_bytes,
+        told: BTreeSet::new(),
+    };
+    let mut parts = project_files(places, workdir, &mut room);
+    parts.splice(0..0, operator_file(places, &mut room));
+    parts
 }
 
-/// Finds and reads the instruction files, from the root of the repository down to `workdir`. Outside a repository only
-/// `workdir` itself counts. Blocks: it reads files.
-#[must_use]
-pub fn instruction_files(workdir: &Path) -> Vec<InstructionFile> {
+fn project_files(places: &Places, workdir: &Path, room: &mut Room) -> Vec<PromptPart> {
     let root = repository_root(workdir);
     let Ok(beneath) = Beneath::open(root) else {
         return Vec::new();
     };
     let inner = workdir.strip_prefix(root).unwrap_or(Path::new(""));
-    let mut left = MAX_INSTRUCTION_BYTES;
-    // The nearest file knows best, so it gets its room first; it is told last.
-    let mut files: Vec<InstructionFile> = inner
+    // The nearest directory knows best, so it gets its room first; it is told last.
+    let mut directories: Vec<Vec<PromptPart>> = inner
         .ancestors()
-        .filter_map(|directory| {
-            let path = directory.join(NAME);
-            let text = read(&beneath, &path, &mut left).transpose()?;
-            Some(InstructionFile {
-                path: root.join(path),
-                text,
-            })
+        .map(|directory| {
+            let paths = places.names.iter().map(|name| directory.join(name));
+            paths
+                .filter_map(|path| room.read(&beneath, root, &path, PromptPartKind::Project))
+                .collect()
         })
         .collect();
-    files.reverse();
-    files
+    directories.reverse();
+    directories.concat()
+}
+
+fn operator_file(places: &Places, room: &mut Room) -> Option<PromptPart> {
+    let directory = places.operator.as_deref()?;
+    let beneath = Beneath::open(directory).ok()?;
+    room.read(
+        &beneath,
+        directory,
+        Path::new(OPERATOR_FILE),
+        PromptPartKind::Operator,
+    )
 }
 
 /// The nearest directory with a `.git`, or `workdir` when there is none.
@@ -54,53 +63,81 @@ fn repository_root(workdir: &Path) -> &Path {
         .unwrap_or(workdir)
 }
 
-fn read(beneath: &Beneath, path: &Path, left: &mut usize) -> Result<Option<String>, String> {
-    let opened = match beneath.open_file(path) {
-        Ok(opened) => opened,
-        Err(SandboxError::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err(error.to_string()),
-    };
-    let mut bytes = Vec::new();
-    let limit = *left as u64;
-    opened
-        .file
-        .take(limit)
-        .read_to_end(&mut bytes)
-        .map_err(|error| error.to_string())?;
-    let cut = opened.bytes > bytes.len() as u64;
-    if cut && bytes.is_empty() {
-        return Err("there was no room left for it".to_owned());
+/// What is left for instructions.
+struct Room {
+    left: usize,
+    max: usize,
+    /// Texts that are told already: many projects have the same one under several names.
+    told: BTreeSet<String>,
+}
+
+impl Room {
+    /// The part of a file that is there.
+    fn read(
+        &mut self,
+        beneath: &Beneath,
+        root: &Path,
+        path: &Path,
+        kind: PromptPartKind,
+    ) -> Option<PromptPart> {
+        let (text, note) = match self.text(beneath, path) {
+            Ok(None) => return None,
+            Ok(Some((text, note))) => (text, note),
+            Err(why) => (String::new(), Some(why)),
+        };
+        Some(PromptPart {
+            kind,
+            source: PathBuf::from(root).join(path).display().to_string(),
+            text,
+            note,
+        })
     }
-    *left = left.saturating_sub(bytes.len());
-    let mut text = String::from_utf8_lossy(&bytes).trim().to_owned();
-    if cut {
-        text = text.trim_end_matches(char::REPLACEMENT_CHARACTER).to_owned();
-        text.push_str("\n\n[cut here: the instructions are longer than 32 KiB]");
+
+    fn text(&mut self, beneath: &Beneath, path: &Path) -> Result<Option<(String, Option<String>)>, String> {
+        let opened = match beneath.open_file(path) {
+            Ok(opened) => opened,
+            Err(SandboxError::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error.to_string()),
+        };
+        let mut bytes = Vec::new();
+        let limit = u64::try_from(self.left).unwrap_or(u64::MAX);
+        opened
+            .file
+            .take(limit)
+            .read_to_end(&mut bytes)
+            .map_err(|error| error.to_string())?;
+        let cut = opened.bytes > u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+        if cut && bytes.is_empty() {
+            return Err("there was no room left for it (agents.instruction_bytes)".to_owned());
+        }
+        let mut text = String::from_utf8_lossy(&bytes).trim().to_owned();
+        if !text.is_empty() && !self.told.insert(text.clone()) {
+            return Err("the same text as in a file that is told already".to_owned());
+        }
+        self.left = self.left.saturating_sub(bytes.len());
+        if !cut {
+            let note = text.is_empty().then(|| "it is empty".to_owned());
+            return Ok(Some((text, note)));
+        }
+        text.truncate(text.trim_end_matches(char::REPLACEMENT_CHARACTER).len());
+        let note = format!("cut: the instructions are longer than {} bytes", self.max);
+        text.push_str(&format!("\n\n[{note}]"));
+        Ok(Some((text, Some(note))))
     }
-    Ok(Some(text))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
+    use crate::testing::project;
     use std::os::unix::fs::symlink;
 
-    fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        for (path, content) in files {
-            let path = dir.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, content).unwrap();
-        }
-        dir
+    fn parts(workdir: &Path) -> Vec<PromptPart> {
+        instruction_files(&Places::default(), workdir)
     }
 
-    fn texts(workdir: &Path) -> Vec<Result<String, String>> {
-        instruction_files(workdir)
-            .into_iter()
-            .map(|file| file.text)
-            .collect()
+    fn texts(workdir: &Path) -> Vec<String> {
+        parts(workdir).into_iter().map(|part| part.text).collect()
     }
 
     #[test]
@@ -111,17 +148,50 @@ mod tests {
             ("a/x", ""),
             ("a/b/AGENTS.md", "leaf"),
         ]);
-        assert_eq!(
-            texts(&dir.path().join("a/b")),
-            [Ok("root".to_owned()), Ok("leaf".to_owned())]
-        );
-        assert_eq!(texts(dir.path()), [Ok("root".to_owned())]);
+        assert_eq!(texts(&dir.path().join("a/b")), ["root", "leaf"]);
+        assert_eq!(texts(dir.path()), ["root"]);
     }
 
     #[test]
     fn outside_a_repository_only_the_working_directory_counts() {
         let dir = project(&[("AGENTS.md", "outer"), ("a/AGENTS.md", "inner")]);
-        assert_eq!(texts(&dir.path().join("a")), [Ok("inner".to_owned())]);
+        assert_eq!(texts(&dir.path().join("a")), ["inner"]);
+    }
+
+    #[test]
+    fn the_names_of_a_directory_come_in_order_and_the_same_text_once() {
+        let dir = project(&[
+            ("CLAUDE.md", "rules"),
+            ("ETCODE.md", "etcode"),
+            ("CLAWDCODE.md", "clawd"),
+            ("AGENTS.md", "rules"),
+            ("README.md", "no"),
+        ]);
+        let found = parts(dir.path());
+        let told: Vec<_> = found.iter().map(|part| part.text.as_str()).collect();
+        assert_eq!(told, ["rules", "clawd", "etcode", ""]);
+        assert!(found[3].source.ends_with("/CLAUDE.md"), "{found:?}");
+        assert!(
+            found[3].note.as_deref().unwrap().starts_with("the same text"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn the_operators_file_comes_first() {
+        let dir = project(&[("AGENTS.md", "project")]);
+        let operator = project(&[("AGENTS.md", "operator")]);
+        let places = Places {
+            operator: Some(operator.path().to_owned()),
+            ..Places::default()
+        };
+        let found = instruction_files(&places, dir.path());
+        let told: Vec<_> = found.iter().map(|part| (part.kind, part.text.as_str())).collect();
+        let expected = [
+            (PromptPartKind::Operator, "operator"),
+            (PromptPartKind::Project, "project"),
+        ];
+        assert_eq!(told, expected);
     }
 
     #[test]
@@ -130,11 +200,9 @@ mod tests {
         let dir = project(&[(".git/HEAD", ""), ("docs/rules.md", "inside"), ("a/x", "")]);
         symlink(secret.path().join("key"), dir.path().join("AGENTS.md")).unwrap();
         symlink("../docs/rules.md", dir.path().join("a/AGENTS.md")).unwrap();
-        let found = texts(&dir.path().join("a"));
-        assert!(
-            matches!(found.as_slice(), [Err(_), Ok(inside)] if inside == "inside"),
-            "{found:?}"
-        );
+        let found = parts(&dir.path().join("a"));
+        assert_eq!(texts(&dir.path().join("a")), ["", "inside"]);
+        assert!(found[0].note.is_some(), "{found:?}");
     }
 
     #[test]
@@ -144,15 +212,27 @@ mod tests {
             ("AGENTS.md", "root"),
             ("a/AGENTS.md", &"你".repeat(20_000)),
         ]);
-        let found = texts(&dir.path().join("a"));
-        let [Err(no_room), Ok(leaf)] = found.as_slice() else {
+        let found = parts(&dir.path().join("a"));
+        let [root, leaf] = found.as_slice() else {
             panic!("{found:?}")
         };
-        assert_eq!(no_room, "there was no room left for it");
         assert!(
-            leaf.starts_with("你你") && leaf.ends_with("longer than 32 KiB]"),
-            "{leaf}"
+            root.text.is_empty() && root.note.as_deref().unwrap().contains("no room"),
+            "{root:?}"
         );
-        assert!(leaf.len() < MAX_INSTRUCTION_BYTES + 100);
+        assert!(leaf.text.starts_with("你你") && leaf.text.ends_with("longer than 32768 bytes]"));
+        assert!(leaf.text.len() < 32_768 + 100);
+    }
+
+    #[test]
+    fn instructions_of_exactly_the_limit_are_whole() {
+        let dir = project(&[("AGENTS.md", &"x".repeat(100))]);
+        let places = |max_bytes| Places {
+            max_bytes,
+            ..Places::default()
+        };
+        let whole = instruction_files(&places(100), dir.path());
+        assert_eq!((whole[0].text.len(), whole[0].note.as_ref()), (100, None));
+        assert!(instruction_files(&places(99), dir.path())[0].note.is_some());
     }
 }

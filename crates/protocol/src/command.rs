@@ -54,10 +54,14 @@ params! {
         tools: Option<Vec<String>>,
         /// Rules: `allow Tool(x)`, `deny Tool(x)`, `ask Tool(x)`.
         rules: Vec<String>,
+        /// The custom agent that it runs.
+        agent: Option<String>,
         /// Replaces the base prompt.
         system_prompt: Option<String>,
         /// Appended to the system prompt.
         append_system_prompt: Option<String>,
+        /// The prompt is typed by a person: `@path` attaches files, `/plan` and the like are commands.
+        commands: bool,
         /// Nobody watches: approvals are denied after `permission.unattended_timeout`, limits are not asked about.
         headless: bool,
         /// Idempotency key.
@@ -119,6 +123,8 @@ params! {
         key: Option<String>,
         /// The model for the turn it starts.
         model: Option<String>,
+        /// It is typed by a person: `@path` attaches files, `/plan` and the like are commands.
+        commands: bool,
     }
     /// `input.cancel`.
     CancelInputParams {
@@ -236,10 +242,13 @@ answers! {
     }
     /// Answer of `input.send`: it is durable.
     Sent {
-        /// Its id.
+        /// Its id; zero when the text was a command and became no input.
         input: InputId,
         /// Where in the log.
         seq: Seq,
+        /// What a command answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<String>,
     }
     /// Answer of other commands: the log's head after it.
     Done {

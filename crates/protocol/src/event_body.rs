@@ -1,8 +1,10 @@
 //! Every type of event, by the contract's name.
 
 use crate::payload_history::*;
+use crate::payload_context::*;
 use crate::payload_hook::*;
 use crate::payload_job::*;
+use crate::payload_plan::*;
 use crate::payload_session::*;
 use crate::payload_talk::*;
 use crate::payload_turn::*;
@@ -75,6 +77,15 @@ pub enum EventBody {
     /// The list of things to do changed.
     #[serde(rename = "todo.updated")]
     TodoUpdated(TodoUpdated),
+    /// The permission mode changed inside a turn.
+    #[serde(rename = "mode.changed")]
+    ModeChanged(ModeChanged),
+    /// What the inputs of a turn want.
+    #[serde(rename = "intent.classified")]
+    IntentClassified(IntentClassified),
+    /// The plan of the work changed.
+    #[serde(rename = "plan.updated")]
+    PlanUpdated(PlanUpdated),
     /// A command runs in the background.
     #[serde(rename = "job.started")]
     JobStarted(JobStarted),
@@ -90,6 +101,18 @@ pub enum EventBody {
     /// Long tool results were cut in what the model sees; the log keeps them.
     #[serde(rename = "context.truncated")]
     ContextTruncated(ContextTruncated),
+    /// Old tool results are not shown to the model any more.
+    #[serde(rename = "context.pruned")]
+    ContextPruned(ContextPruned),
+    /// Old messages are not shown to the model any more.
+    #[serde(rename = "context.trimmed")]
+    ContextTrimmed(ContextTrimmed),
+    /// A principal wants the conversation compacted.
+    #[serde(rename = "compaction.asked")]
+    CompactionAsked(CompactionAsked),
+    /// The conversation that was to be compacted stays as it is.
+    #[serde(rename = "context.kept")]
+    ContextKept(ContextKept),
     /// A limit was hit.
     #[serde(rename = "limit.reached")]
     LimitReached(LimitReached),
@@ -160,11 +183,18 @@ impl EventBody {
             Self::ToolFinished(_) => "tool.finished",
             Self::HookFinished(_) => "hook.finished",
             Self::TodoUpdated(_) => "todo.updated",
+            Self::ModeChanged(_) => "mode.changed",
+            Self::IntentClassified(_) => "intent.classified",
+            Self::PlanUpdated(_) => "plan.updated",
             Self::JobStarted(_) => "job.started",
             Self::JobFinished(_) => "job.finished",
             Self::JobLost(_) => "job.lost",
             Self::ContextCompacted(_) => "context.compacted",
             Self::ContextTruncated(_) => "context.truncated",
+            Self::ContextPruned(_) => "context.pruned",
+            Self::ContextTrimmed(_) => "context.trimmed",
+            Self::CompactionAsked(_) => "compaction.asked",
+            Self::ContextKept(_) => "context.kept",
             Self::LimitReached(_) => "limit.reached",
             Self::WarningRaised(_) => "warning.raised",
             Self::TurnFinished(_) => "turn.finished",
@@ -211,11 +241,18 @@ from_payload!(
     ToolFinished,
     HookFinished,
     TodoUpdated,
+    ModeChanged,
+    IntentClassified,
+    PlanUpdated,
     JobStarted,
     JobFinished,
     JobLost,
     ContextCompacted,
     ContextTruncated,
+    ContextPruned,
+    ContextTrimmed,
+    CompactionAsked,
+    ContextKept,
     LimitReached,
     WarningRaised,
     TurnFinished,

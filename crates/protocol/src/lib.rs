@@ -17,8 +17,11 @@ mod fault;
 mod ids;
 mod limits;
 mod payload_history;
+mod payload_context;
 mod payload_hook;
 mod payload_job;
+mod payload_plan;
+mod payload_prompt;
 mod payload_session;
 mod payload_talk;
 mod payload_turn;
@@ -40,12 +43,15 @@ pub use event_body::EventBody;
 pub use fault::{Fault, FaultClass};
 pub use ids::{AppendId, ApprovalId, CallId, InputId, ParseIdError, SessionId, ToolCallId, TurnId};
 pub use limits::{
-    Budget, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Preset, Price, SandboxLevel, ThinkingLevel,
-    ToolProtocol, Usage,
+    Budget, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Planning, Preset, Price, SandboxLevel,
+    ThinkingLevel, ToolProtocol, Usage,
 };
 pub use payload_history::*;
+pub use payload_context::*;
 pub use payload_hook::*;
 pub use payload_job::*;
+pub use payload_plan::*;
+pub use payload_prompt::*;
 pub use payload_session::*;
 pub use payload_talk::*;
 pub use payload_turn::*;

@@ -245,6 +245,42 @@ pub struct LoopLimits {
     /// How the model is told about tools; absent: as the model's configuration says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_protocol: Option<ToolProtocol>,
+    /// Messages of a request, 0: no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub max_messages: u32,
+    /// Explicit planning.
+    #[serde(default)]
+    pub planning: Planning,
+}
+
+/// Explicit planning: a turn may begin with a plan whose steps are done one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Planning {
+    /// Turns begin with a plan.
+    pub enabled: bool,
+    /// Inputs are classified first: talk and questions about abilities get no plan.
+    pub intent_gate: bool,
+    /// Steps of a plan.
+    pub max_steps: u32,
+    /// How often a plan may be changed.
+    pub max_replans: u32,
+}
+
+impl Default for Planning {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            intent_gate: false,
+            max_steps: 12,
+            max_replans: 2,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Default for LoopLimits {
@@ -264,6 +300,8 @@ impl Default for LoopLimits {
             unattended_ms: None,
             thinking: None,
             tool_protocol: None,
+            max_messages: 0,
+            planning: Planning::default(),
         }
     }
 }

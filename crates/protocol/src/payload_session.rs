@@ -3,7 +3,9 @@
 use crate::block::Block;
 use crate::event::Seq;
 use crate::ids::{ApprovalId, InputId, SessionId};
-use crate::limits::{Budget, LoopLimits, PermissionMode};
+use crate::limits::{Budget, LoopLimits, PermissionMode, Usage};
+use crate::payload_context::{AttachedFile, CompactionCause};
+use crate::payload_prompt::PromptSources;
 use crate::vocabulary::{Delivery, Labels, LimitKind, NoteKind, Recovered};
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +47,9 @@ pub struct SessionCreated {
     /// Permission rules given at creation: `allow Tool(x)`, `deny Tool(x)`, `ask Tool(x)`.
     #[serde(default)]
     pub rules: Vec<String>,
+    /// What the system prompt is made from besides this; absent in the logs of older versions, whose files are read again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<Box<PromptSources>>,
 }
 
 /// `session.updated`: settings changed; absent fields did not.
@@ -129,7 +134,7 @@ pub struct NoteInjected {
 }
 
 /// `context.compacted`: old messages were replaced by a summary.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct ContextCompacted {
     /// First.
     pub from_seq: Seq,
@@ -141,6 +146,21 @@ pub struct ContextCompacted {
     pub tokens_before: u64,
     /// After.
     pub tokens_after: u64,
+    /// Why.
+    #[serde(default)]
+    pub cause: CompactionCause,
+    /// The configured name of the model that wrote the summary; absent: none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summarised_by: Option<String>,
+    /// What the summary cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The same in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// Files that were read or changed last, as far as the summary takes them away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<AttachedFile>,
 }
 
 /// `context.truncated`: from here on the model sees long tool results cut, head and tail. The log keeps them whole.

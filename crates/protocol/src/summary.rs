@@ -302,6 +302,9 @@ pub struct ModelStatus {
     pub note: String,
     /// Whether it is the default.
     pub default: bool,
+    /// Tokens of its window; 0: not known.
+    #[serde(default)]
+    pub context_window: u64,
     /// Model calls running now at its provider.
     pub running: u32,
     /// Model calls waiting for a permit at its provider.

@@ -38,6 +38,8 @@ pub enum NoteKind {
     JobNotice,
     /// A person put files back, or the conversation back to an earlier point.
     HistoryNotice,
+    /// What changed around the session: the mode, the date.
+    ContextNotice,
 }
 
 /// What an approval is about.

@@ -91,6 +91,7 @@ impl Registry {
                 .as_ref()
                 .map_or_else(Clone::clone, |_| entry.note.clone()),
             default: *name == self.default,
+            context_window: entry.spec.as_ref().map_or(0, |spec| spec.context_window),
             running: 0,
             waiting: 0,
             paused_until: None,

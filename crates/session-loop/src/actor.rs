@@ -118,6 +118,10 @@ impl Shell {
                 self.retry(number);
                 Ok(())
             }
+            SessionMsg::CompactionOverdue { call, attempt } => {
+                self.hurry_summary(Some((call, attempt)), "it took too long")
+                    .await
+            }
             SessionMsg::AppendOverdue { number } => {
                 self.overdue(number);
                 Ok(())

@@ -25,6 +25,7 @@ impl Asked {
             | Command::Resume { .. }
             | Command::Close { .. }
             | Command::Rework(_)
+            | Command::Compact
             | Command::Update { .. } => Self::Other,
         }
     }
@@ -47,6 +48,7 @@ impl Asked {
             (_, Reply::Sent { input, seq }) => serde_json::to_string(&Sent {
                 input: *input,
                 seq: *seq,
+                said: None,
             }),
             (Self::Decide(approval), Reply::Done { seq }) => serde_json::to_string(&Decided {
                 approval,

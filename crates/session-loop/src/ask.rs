@@ -88,6 +88,7 @@ mod tests {
             system_prompt: None,
             append_system_prompt: None,
             rules: Vec::new(),
+            prompt: None,
         }
     }
 

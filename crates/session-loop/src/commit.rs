@@ -94,6 +94,7 @@ impl Shell {
     fn halt(&mut self, reason: &'static str) {
         self.kids.kill_all();
         self.model = None;
+        self.compacting = None;
         self.tools.clear();
         self.planned.clear();
         self.told.clear();

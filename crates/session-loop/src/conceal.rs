@@ -1,7 +1,7 @@
 //! What people say, without the credentials that this process knows (I8): a key that somebody pastes by mistake would
 //! stay in the log for ever, and go to the model.
 
-use agentd_protocol::Block;
+use agentd_protocol::{Block, SessionCreated};
 use agentd_text::redact_known;
 use agentd_turn::{Command, NewInput};
 use std::borrow::Cow;
@@ -10,9 +10,7 @@ use std::borrow::Cow;
 pub(crate) fn command(mut command: Command) -> Command {
     match &mut command {
         Command::Create { created, first } => {
-            text(&mut created.title);
-            maybe(&mut created.system_prompt);
-            maybe(&mut created.append_system_prompt);
+            settings(created);
             if let Some(first) = first {
                 input(first);
             }
@@ -28,9 +26,25 @@ pub(crate) fn command(mut command: Command) -> Command {
         }
         Command::Update { title, .. } => maybe(title),
         // What it says of commands was concealed when it came into the log.
-        Command::CancelInput(_) | Command::Rework(_) => {}
+        Command::CancelInput(_) | Command::Rework(_) | Command::Compact => {}
     }
     command
+}
+
+/// A session's first event as it may be written down; its prompt is made from this.
+pub(crate) fn created(created: &SessionCreated) -> SessionCreated {
+    let mut created = created.clone();
+    settings(&mut created);
+    created
+}
+
+fn settings(created: &mut SessionCreated) {
+    text(&mut created.title);
+    maybe(&mut created.system_prompt);
+    maybe(&mut created.append_system_prompt);
+    for part in created.prompt.iter_mut().flat_map(|prompt| &mut prompt.parts) {
+        text(&mut part.text);
+    }
 }
 
 fn input(new: &mut NewInput) {

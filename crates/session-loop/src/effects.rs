@@ -10,7 +10,7 @@ use agentd_protocol::{
     ToolProtocol, ToolStatus,
 };
 use agentd_provider::{Adjust, Dialect};
-use agentd_turn::{Effect, Input, ModelFailure, Shrink, Shrunk};
+use agentd_turn::{Effect, Input, ModelFailure};
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -56,12 +56,7 @@ impl Shell {
                 })
                 .await;
             }
-            Effect::Shrink {
-                call,
-                attempt,
-                how,
-                target_tokens,
-            } => self.shrink((call, attempt), how, target_tokens),
+            effect @ (Effect::Shrink { .. } | Effect::StopShrinking { .. }) => self.resize(effect).await,
             Effect::KillModel { call, attempt } => self.kill_model(call, attempt),
             Effect::Judge {
                 tool_call,
@@ -177,25 +172,6 @@ impl Shell {
         })?;
         self.kids.add(kid, Work::Model { call, attempt });
         Ok(())
-    }
-
-    /// Makes the conversation shorter. The answer is the core's next input.
-    fn shrink(&mut self, (call, attempt): (CallId, u32), how: Shrink, target_tokens: u64) {
-        let shrunk = match how {
-            Shrink::Compact => self
-                .transcript
-                .plan_compaction(self.services.keep_recent_tokens, target_tokens)
-                .map_or(Shrunk::Nothing, Shrunk::Compacted),
-            Shrink::TruncateResults => self
-                .transcript
-                .plan_truncation(target_tokens)
-                .map_or(Shrunk::Nothing, Shrunk::Truncated),
-        };
-        self.follow.push_back(Task::of(Input::Shrunk {
-            call,
-            attempt,
-            shrunk,
-        }));
     }
 
     pub(crate) fn kill_model(&mut self, call: CallId, attempt: u32) {

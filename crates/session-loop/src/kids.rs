@@ -7,7 +7,7 @@ use crate::work::Task;
 use agentd_actor_kit::{CallEvent, CallStage, Down, FeedMsg, RunEvent, Work};
 use agentd_hooks::Hooks;
 use agentd_protocol::{CallId, Delta, FailureClass, ToolCallId, ToolOutcome, ToolStatus};
-use agentd_turn::{Input, ModelFailure};
+use agentd_turn::{Input, ModelFailure, Phase};
 
 impl Shell {
     /// News of a model call.
@@ -17,6 +17,9 @@ impl Shell {
         attempt: u32,
         event: CallEvent,
     ) -> Result<(), LoopError> {
+        if self.summarises(call) {
+            return self.summary_news(event).await;
+        }
         let Some(run) = self
             .model
             .as_mut()
@@ -29,9 +32,10 @@ impl Shell {
                 run.waits = Some(place);
                 self.live.touch();
             }
-            CallEvent::Granted { .. } => {
+            CallEvent::Granted { window, .. } => {
                 run.waits = None;
                 self.live.touch();
+                self.found_window(window);
             }
             CallEvent::Delta(delta, _credit) => return self.fragment(call, attempt, delta).await,
             CallEvent::Answered(answer) => {
@@ -56,6 +60,16 @@ impl Shell {
             }
         }
         Ok(())
+    }
+
+    /// The model's server has a smaller window than the configuration says: the next call is prepared for that.
+    fn found_window(&mut self, window: Option<u64>) {
+        let turn = self.agent.durable().turn.as_ref();
+        if let Some(window) = window
+            && let Some(Phase::Streaming(attempt)) = turn.map(|turn| &turn.phase)
+        {
+            self.windows.insert(attempt.model.clone(), window);
+        }
     }
 
     async fn fragment(&mut self, call: CallId, attempt: u32, delta: Delta) -> Result<(), LoopError> {

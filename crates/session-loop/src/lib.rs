@@ -13,6 +13,7 @@ mod answer;
 mod ask;
 mod command;
 mod commit;
+mod compacting;
 mod conceal;
 mod effects;
 mod error;

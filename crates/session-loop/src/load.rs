@@ -1,15 +1,18 @@
 //! From the log to a loop's state. Runs in a task of the supervisor, never in a handler.
 
+use crate::conceal;
 use crate::error::LoopError;
 use crate::kit::Kit;
 use crate::servers;
 use crate::services::Services;
 use agentd_actor_kit::{CallError, Earlier, Handle, Read, StoreMsg};
-use agentd_protocol::{Event, Fault, Seq, SessionCreated, SessionId, Timestamp};
+use agentd_prompt::Places;
+use agentd_protocol::{Event, EventBody, Fault, Seq, SessionCreated, SessionId, Timestamp};
 use agentd_store::{Claim, EncodedEvent, Page, Range, StoreError};
 use agentd_tools::FilesSeen;
 use agentd_transcript::{Rewinds, Transcript};
 use agentd_turn::Agent;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +30,8 @@ pub struct Folded {
     pub(crate) system: String,
     pub(crate) kit: Kit,
     rewinds: Rewinds,
+    /// The first event as it was, whatever was changed since: the prompt is made from it.
+    first: Option<Box<SessionCreated>>,
 }
 
 impl Folded {
@@ -41,6 +46,7 @@ impl Folded {
             system: String::new(),
             kit: Kit::new(&services.registry, &[], Vec::new()),
             rewinds: Rewinds::default(),
+            first: None,
         }
     }
 
@@ -52,6 +58,9 @@ impl Folded {
     fn apply(&mut self, event: &Event) -> Result<(), LoopError> {
         self.agent.apply(event)?;
         self.transcript.apply(event);
+        if let EventBody::SessionCreated(created) = &event.body {
+            self.first = Some(Box::new(created.clone()));
+        }
         self.seen.learn(&event.body);
         self.rewinds.note(&event.body);
         Ok(())
@@ -78,7 +87,7 @@ pub async fn fresh(
     created: &SessionCreated,
 ) -> Result<Folded, LoopError> {
     let mut folded = Folded::empty(services, session, 1);
-    folded.system = system_prompt(services, created.clone(), services.clock.now()).await?;
+    folded.system = system_prompt(services, conceal::created(created), services.clock.now()).await?;
     folded.equip(services, created).await;
     Ok(folded)
 }
@@ -108,9 +117,11 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
         folded.transcript = then.transcript;
         folded.seen.knows_again(then.seen);
     }
-    let durable = folded.agent.durable();
-    if let Some(created) = durable.settings.clone() {
-        folded.system = system_prompt(services, created.clone(), durable.created_at).await?;
+    if let Some(first) = folded.first.take() {
+        let at = folded.agent.durable().created_at;
+        folded.system = system_prompt(services, *first, at).await?;
+    }
+    if let Some(created) = folded.agent.durable().settings.clone() {
         folded.equip(services, &created).await;
     }
     Ok(folded)
@@ -213,25 +224,25 @@ fn answer<T>(answer: Result<Result<T, StoreError>, CallError>) -> Result<T, Loop
     }
 }
 
-/// Reads the instruction files of the working directory: blocking work, so beside the runtime's threads.
+/// The system prompt. What its files said is in the first event; those of a log that does not say it (an older one, or
+/// one that another program wrote) are read now: blocking work, so beside the runtime's threads.
 async fn system_prompt(
     services: &Services,
-    created: SessionCreated,
+    mut created: SessionCreated,
     at: Timestamp,
 ) -> Result<String, LoopError> {
-    let build = tokio::task::spawn_blocking(move || build_prompt(&created, at));
-    match tokio::time::timeout(services.timing.load, build).await {
-        Ok(Ok(text)) => Ok(text),
-        Ok(Err(_)) | Err(_) => {
+    if created.prompt.is_none() {
+        let workdir = PathBuf::from(&created.workdir);
+        let read = move || agentd_prompt::sources(&Places::default(), &workdir, "", None);
+        let read = tokio::time::timeout(services.timing.load, tokio::task::spawn_blocking(read)).await;
+        let Ok(Ok(sources)) = read else {
             let what = "the instruction files of the working directory could not be read in time";
-            Err(LoopError::Refused(Fault::unavailable(
+            return Err(LoopError::Refused(Fault::unavailable(
                 "workdir_unavailable",
                 what,
-            )))
-        }
+            )));
+        };
+        created.prompt = Some(Box::new(sources));
     }
-}
-
-fn build_prompt(created: &SessionCreated, at: Timestamp) -> String {
-    agentd_prompt::session_prompt(created, at).text
+    Ok(agentd_prompt::session_prompt(&created, at).text)
 }

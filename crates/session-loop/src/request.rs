@@ -12,6 +12,9 @@ use bytes::Bytes;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
+/// Bytes of text in a token, about.
+const BYTES_PER_TOKEN: u64 = 4;
+
 /// The pieces that stay the same from step to step. The work of a step is what is new in it.
 #[derive(Debug)]
 pub(crate) struct Requests {
@@ -61,6 +64,15 @@ impl Requests {
     /// bytes before the conversation's new end. So does the id of its tools ([`Kit::id`]).
     pub(crate) fn prefix_id(&self, transcript: &Transcript) -> u64 {
         self.system_hash ^ transcript.generation().rotate_left(32)
+    }
+
+    /// About what the system prompt and the tools take of the window.
+    pub(crate) fn frame_tokens(&self) -> u64 {
+        let bytes = match &self.frame {
+            Some(frame) => frame.prefix.len().saturating_add(frame.suffix.len()),
+            None => self.system.len(),
+        };
+        (bytes as u64).div_ceil(BYTES_PER_TOKEN)
     }
 
     /// The model as this session wants it; made anew only when something about it changed.

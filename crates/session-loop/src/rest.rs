@@ -83,6 +83,7 @@ impl Shell {
     pub(crate) async fn drain(&mut self) -> Result<(), LoopError> {
         self.rest.draining = true;
         self.advance(Input::Drain).await?;
+        self.hurry_summary(None, "the daemon stops").await?;
         match self.model.filter(|run| run.waits.is_some()) {
             Some(run) => self.leave_line(run).await,
             None => Ok(()),

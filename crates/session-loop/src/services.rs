@@ -42,8 +42,6 @@ pub struct Services {
     pub sandbox: SandboxLevel,
     /// Who shares a provider, and who goes first.
     pub sharing: Sharing,
-    /// Tokens at the end of a conversation that a compaction leaves word for word.
-    pub keep_recent_tokens: u64,
     /// How long things may take.
     pub timing: Timing,
 }

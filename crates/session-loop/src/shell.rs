@@ -1,5 +1,6 @@
 //! The state of one loop, and the way of a decision through it.
 
+use crate::compacting::Compacting;
 use crate::error::LoopError;
 use crate::jobs;
 use crate::kit::Kit;
@@ -17,7 +18,7 @@ use agentd_protocol::{Event, EventBody, SessionId, ToolCallId, ToolOutcome};
 use agentd_store::{Blob, EncodedEvent, IdempotencyKey};
 use agentd_tools::{FilesSeen, Jobs};
 use agentd_transcript::Transcript;
-use agentd_turn::{Agent, Effect, Input, Scene};
+use agentd_turn::{Agent, Effect, Input, Scene, Sizes};
 use ractor::ActorRef;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -49,6 +50,10 @@ pub struct Shell {
     pub(crate) follow: VecDeque<Task>,
     pub(crate) kids: Kids<Work>,
     pub(crate) model: Option<ModelRun>,
+    /// The windows that models were found to have.
+    pub(crate) windows: BTreeMap<String, u64>,
+    /// The summary that a model writes.
+    pub(crate) compacting: Option<Box<Compacting>>,
     pub(crate) tools: BTreeMap<ToolCallId, ToolRun>,
     /// Calls that are being judged, or are allowed and not yet started.
     pub(crate) planned: BTreeMap<ToolCallId, Planned>,
@@ -100,6 +105,8 @@ impl Shell {
             follow: VecDeque::new(),
             kids: Kids::default(),
             model: None,
+            windows: BTreeMap::new(),
+            compacting: None,
             tools: BTreeMap::new(),
             planned: BTreeMap::new(),
             told: BTreeMap::new(),
@@ -141,10 +148,19 @@ impl Shell {
     /// One decision: its events go into the outbox, and what may happen at once comes back.
     fn decide(&mut self, task: Task) -> Result<Vec<Effect>, LoopError> {
         let services = Arc::clone(&self.services);
+        let windows = &self.windows;
+        let facts = |name: &str| {
+            let mut facts = services.models.facts(name)?;
+            facts.window = windows
+                .get(name)
+                .map_or(facts.window, |found| facts.window.min(*found));
+            Ok(facts)
+        };
         let scene = Scene {
             stamp: services.clock.stamp(),
-            models: &|name| services.models.facts(name),
+            models: &facts,
             input_tokens_estimate: self.transcript.estimate_tokens(),
+            sizes: self.sizes(),
             prefix: self.requests.prefix_id(&self.transcript) ^ self.kit.id(),
         };
         let step = self.agent.step(task.input, scene);
@@ -180,6 +196,21 @@ impl Shell {
             .into_iter()
             .filter_map(|effect| self.due(effect))
             .collect())
+    }
+
+    fn sizes(&self) -> Sizes {
+        let transcript = &self.transcript;
+        let frame = if transcript.counted() {
+            0
+        } else {
+            self.requests.frame_tokens()
+        };
+        Sizes {
+            waiting_tokens: transcript.waiting_tokens(),
+            frame_tokens: frame,
+            messages: transcript.messages().len() as u64,
+            longest_new_result: transcript.longest_new_result() as u64,
+        }
     }
 
     fn reply_after(&mut self, asker: Asker, reply: agentd_turn::Reply) {

@@ -2,23 +2,45 @@
 
 use agentd_protocol::{Choice, TodoItem};
 use agentd_tools::Prepared;
-use agentd_turn::Talk;
+use agentd_turn::{PlanTalk, Talk};
 use serde_json::Value;
 
 /// What a call says, if it is one that the loop answers. Its arguments have passed the tool's schema.
 pub(crate) fn talk(prepared: &Prepared) -> Option<Talk> {
     match prepared.name.as_ref() {
         "TodoWrite" => Some(Talk::Todo(items(&prepared.input))),
+        "ExitPlanMode" => Some(Talk::LeavePlanMode(text(&prepared.input, "plan"))),
+        "Plan" => Some(Talk::Plan(plan(&prepared.input))),
         "AskUser" => Some(Talk::Ask {
-            question: prepared
-                .input
-                .get("question")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned(),
+            question: text(&prepared.input, "question"),
             choices: choices(&prepared.input),
         }),
         _ => None,
+    }
+}
+
+fn text(input: &Value, name: &str) -> String {
+    input
+        .get(name)
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// A step that is done, else the steps of a plan.
+fn plan(input: &Value) -> PlanTalk {
+    if let Some(step) = input.get("done").and_then(Value::as_u64) {
+        return PlanTalk::Done {
+            step: u32::try_from(step).unwrap_or(u32::MAX),
+            evidence: text(input, "evidence"),
+        };
+    }
+    let steps = list(input, "steps").iter();
+    PlanTalk::Steps {
+        steps: steps
+            .map(|step| (text(step, "title"), text(step, "check")))
+            .collect(),
+        reason: input.get("reason").and_then(Value::as_str).map(str::to_owned),
     }
 }
 
@@ -82,6 +104,23 @@ mod tests {
                 choices: vec![choice("red"), choice("blue")],
             })
         );
+        let step = json!({ "title": "a", "check": "b" });
+        assert_eq!(
+            said("Plan", &json!({ "steps": [step] })),
+            Some(Talk::Plan(PlanTalk::Steps {
+                steps: vec![("a".into(), "b".into())],
+                reason: None,
+            }))
+        );
+        assert_eq!(
+            said("Plan", &json!({ "done": 1, "evidence": "ok" })),
+            Some(Talk::Plan(PlanTalk::Done {
+                step: 1,
+                evidence: "ok".into(),
+            }))
+        );
+        let left = said("ExitPlanMode", &json!({ "plan": "do it" }));
+        assert_eq!(left, Some(Talk::LeavePlanMode("do it".into())));
         assert_eq!(said("Read", &json!({ "file_path": "a" })), None);
     }
 }

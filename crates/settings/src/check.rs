@@ -44,6 +44,7 @@ pub(crate) fn check(loaded: &Loaded) -> Vec<Problem> {
     check.hooks();
     check.asking();
     check.mcp();
+    check.agents();
     if check.problems.is_empty() {
         check.problems = unsupported(loaded);
     }
@@ -101,6 +102,15 @@ impl Check<'_> {
         let what = format!("{share} is no share of the window");
         let good = share > 0.0 && share <= 1.0;
         self.require(good, "context.compact_at", &what, "give a share such as 0.8");
+        let most = self.settings().context.max_messages;
+        let what = format!("{most} messages leave no room for a call and its result");
+        let good = most == 0 || most >= 4;
+        self.require(
+            good,
+            "context.max_messages",
+            &what,
+            "give 0 for no limit, or at least 4",
+        );
         let what = format!("{usd} is no amount");
         let good = usd.is_finite() && usd >= 0.0;
         self.require(
@@ -133,6 +143,12 @@ impl Check<'_> {
                 &format!("{entry:?} is no network, address or host"),
                 "give \"10.0.0.0/8\", \"10.1.2.3\", \"wiki.example\" or \"wiki.example:8080\"",
             );
+        }
+    }
+
+    fn agents(&mut self) {
+        if let Some((key, what, fix)) = self.settings().agents.problem() {
+            self.require(false, key, &what, fix);
         }
     }
 

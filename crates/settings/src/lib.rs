@@ -6,6 +6,7 @@
 //!
 //! Flow: `Sources` -> `load` -> layers merged key by key -> checked -> `Loaded{settings, origins}`.
 
+mod agents;
 mod builtin;
 mod check;
 mod daemon;
@@ -30,6 +31,7 @@ mod web;
 mod webhook;
 
 pub use agentd_protocol::ToolProtocol;
+pub use agents::AgentsConfig;
 pub use daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 pub use error::{Problem, SettingsError};
 pub use hooks::{HOOK_ROUNDS, HookConfig, HookFallback, HooksConfig};

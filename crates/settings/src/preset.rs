@@ -1,8 +1,8 @@
 //! Presets: named sets of loop settings, as far as this version has the settings. A preset never asks for more than there
-//! is: what `react` says about thirty messages and planning comes with those.
+//! is.
 
 use crate::settings::Settings;
-use agentd_protocol::{LoopLimits, OnDeny, OnLimit, Preset, ThinkingLevel, ToolProtocol};
+use agentd_protocol::{LoopLimits, OnDeny, OnLimit, Planning, Preset, ThinkingLevel, ToolProtocol};
 use std::time::Duration;
 use toml::Value;
 
@@ -15,6 +15,8 @@ struct Values {
     failing_steps: u32,
     stutter_guard: bool,
     on_deny: OnDeny,
+    planning: bool,
+    max_messages: u32,
 }
 
 /// A cap that no turn reaches, for the preset whose steps are unlimited.
@@ -29,6 +31,8 @@ const fn values(preset: Preset) -> Values {
         failing_steps: 3,
         stutter_guard: true,
         on_deny: OnDeny::Continue,
+        planning: false,
+        max_messages: 0,
     };
     match preset {
         Preset::Default | Preset::Clawd => base,
@@ -49,9 +53,11 @@ const fn values(preset: Preset) -> Values {
         },
         Preset::React => Values {
             max_turns: 20,
+            planning: true,
             on_limit: OnLimit::Stop,
             intent_retries: 0,
             failing_steps: 0,
+            max_messages: 30,
             ..base
         },
     }
@@ -74,7 +80,10 @@ pub(crate) fn layer(preset: Preset) -> Vec<(&'static str, &'static str, Value)> 
         ),
         ("loop", "failing_steps", Value::try_from(values.failing_steps)),
         ("loop", "stutter_guard", Value::try_from(values.stutter_guard)),
+        ("loop", "planning", Value::try_from(values.planning)),
+        ("loop", "intent_gate", Value::try_from(values.planning)),
         ("permission", "on_deny", Value::try_from(values.on_deny)),
+        ("context", "max_messages", Value::try_from(values.max_messages)),
     ]
     .into_iter()
     .filter_map(|(section, key, value)| Some((section, key, value.ok()?)))
@@ -121,6 +130,13 @@ impl Settings {
                 .map(ms),
             thinking: overrides.thinking,
             tool_protocol: None,
+            planning: Planning {
+                enabled: self.r#loop.planning,
+                intent_gate: self.r#loop.intent_gate,
+                max_steps: self.r#loop.plan_steps,
+                max_replans: self.r#loop.plan_changes,
+            },
+            max_messages: self.context.max_messages,
         };
         let preset = overrides.preset.unwrap_or(self.r#loop.preset);
         limits.tool_protocol = (preset == Preset::React).then_some(ToolProtocol::JsonText);
@@ -133,6 +149,9 @@ impl Settings {
             limits.on_deny = values.on_deny;
             limits.failing_steps = values.failing_steps;
             limits.stutter_guard = values.stutter_guard;
+            limits.planning.enabled = values.planning;
+            limits.planning.intent_gate = values.planning;
+            limits.max_messages = values.max_messages;
         }
         if let Some(max_turns) = overrides.max_turns {
             limits.max_turns = max_turns.max(-1);

@@ -31,6 +31,14 @@ pub struct LoopConfig {
     pub repeated_calls: u32,
     /// Fail an attempt that repeats one short unit over and over.
     pub stutter_guard: bool,
+    /// Turns begin with a plan.
+    pub planning: bool,
+    /// Inputs are classified first; talk gets no plan.
+    pub intent_gate: bool,
+    /// Steps of a plan.
+    pub plan_steps: u32,
+    /// How often a plan may be changed.
+    pub plan_changes: u32,
 }
 
 impl Default for LoopConfig {
@@ -54,6 +62,10 @@ impl Default for LoopConfig {
             failing_steps: 3,
             repeated_calls: 3,
             stutter_guard: true,
+            planning: false,
+            intent_gate: false,
+            plan_steps: 12,
+            plan_changes: 2,
         }
     }
 }
@@ -101,6 +113,12 @@ pub struct ToolsConfig {
     pub repo_map_tokens: u32,
     /// `[tools.web]`.
     pub web: WebConfig,
+    /// The operator's directory with skills; resolved from `[agents]` when the daemon starts.
+    #[serde(skip)]
+    pub operator_directory: Option<String>,
+    /// Whether a project's skills can be read; from `[agents]`.
+    #[serde(skip)]
+    pub project_skills: bool,
 }
 
 impl Default for ToolsConfig {
@@ -120,6 +138,8 @@ impl Default for ToolsConfig {
             spill_bytes: 4_194_304,
             repo_map_tokens: 4_096,
             web: WebConfig::default(),
+            operator_directory: None,
+            project_skills: true,
         }
     }
 }
@@ -128,7 +148,7 @@ impl Default for ToolsConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ContextConfig {
-    /// Compact at this share of the window.
+    /// Compact at this share of the model's window.
     pub compact_at: f64,
     /// Tokens at the end that stay word for word.
     pub keep_recent_tokens: u64,
@@ -136,6 +156,12 @@ pub struct ContextConfig {
     pub reserve_tokens: u64,
     /// Send at most this many messages; 0 off.
     pub max_messages: u32,
+    /// Tokens of the newest tool results that are never cleared.
+    pub prune_protect_tokens: u64,
+    /// Clear old tool results when that frees so many tokens; 0 never.
+    pub prune_min_tokens: u64,
+    /// How long a model may take for a summary; 0: summaries are made without a model.
+    pub summary_timeout_ms: u64,
 }
 
 impl Default for ContextConfig {
@@ -145,6 +171,9 @@ impl Default for ContextConfig {
             keep_recent_tokens: 20_000,
             reserve_tokens: 16_384,
             max_messages: 0,
+            prune_protect_tokens: 40_000,
+            prune_min_tokens: 20_000,
+            summary_timeout_ms: 120_000,
         }
     }
 }

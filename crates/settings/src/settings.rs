@@ -1,5 +1,6 @@
 //! All settings together, and the shipped file that documents them.
 
+use crate::agents::AgentsConfig;
 use crate::daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 use crate::hooks::HooksConfig;
 use crate::mcp::McpConfig;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub hooks: HooksConfig,
     /// `[mcp]`.
     pub mcp: McpConfig,
+    /// `[agents]`.
+    pub agents: AgentsConfig,
     /// `[budget]`.
     pub budget: BudgetConfig,
     /// `[limits]`.
@@ -71,6 +74,7 @@ impl Default for Settings {
             sandbox: SandboxConfig::default(),
             hooks: HooksConfig::default(),
             mcp: McpConfig::default(),
+            agents: AgentsConfig::default(),
             budget: BudgetConfig::default(),
             limits: LimitsConfig::default(),
             log: LogConfig::default(),

@@ -3,7 +3,7 @@ use crate::{
     CredentialSource, LimitOverrides, Loaded, Origin, RuleConfig, SHIPPED, Settings, SettingsError, Sources,
     ToolProtocol, load, mask_url,
 };
-use agentd_protocol::{Budget, LoopLimits, OnDeny, OnLimit, Preset, SandboxLevel};
+use agentd_protocol::{Budget, LoopLimits, OnDeny, OnLimit, Planning, Preset, SandboxLevel};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -395,13 +395,19 @@ fn preset_etcode_has_no_step_limit_and_stops_at_a_denial() {
 }
 
 #[test]
-fn preset_react_is_twenty_steps_a_stop_a_stutter_guard_and_calls_in_the_text() {
+fn preset_react_is_twenty_steps_thirty_messages_a_stop_a_stutter_guard_plans_and_calls_in_the_text() {
     let expected = LoopLimits {
+        planning: Planning {
+            enabled: true,
+            intent_gate: true,
+            ..Planning::default()
+        },
         max_turns: 20,
         on_limit: OnLimit::Stop,
         intent_retries: 0,
         failing_steps: 0,
         tool_protocol: Some(ToolProtocol::JsonText),
+        max_messages: 30,
         ..LoopLimits::default()
     };
     assert_eq!(limits(Preset::React), expected);
@@ -425,11 +431,16 @@ fn every_preset_can_be_configured_and_is_then_what_sessions_get() {
 }
 
 #[test]
+fn a_limit_on_messages_leaves_room_for_a_call_and_its_result() {
+    for (text, good) in [("0", true), ("4", true), ("3", false), ("1", false)] {
+        let loaded = load(&flags(&[("context.max_messages", text)]));
+        assert_eq!(loaded.is_ok(), good, "{text}: {loaded:?}");
+    }
+}
+
+#[test]
 fn what_this_version_cannot_follow_stops_the_start_and_is_never_ignored() {
     for (text, key) in [
-        ("[context]\ncompact_at = 0.5", "context.compact_at"),
-        ("[context]\nreserve_tokens = 1", "context.reserve_tokens"),
-        ("[context]\nmax_messages = 30", "context.max_messages"),
         (
             "[providers.openai]\ncredentials = [{ name = \"a\", exec = [\"pass\"] }, { name = \"b\", env = \"B\" }]",
             "providers.openai.credentials",

@@ -3,6 +3,7 @@
 use crate::catalog_edit::{apply_patch, edit, multi_edit, undo_patch, write};
 use crate::context::ToolLimits;
 use crate::job_specs::{bash_kill, bash_poll, bash_start, bash_write};
+use crate::plan::{exit_plan_mode, plan, skill};
 use crate::repo_map::repo_map;
 use crate::spec::ToolSpec;
 use crate::talk::{ask_user, todo_write};
@@ -30,6 +31,9 @@ pub(crate) fn builtin(limits: &ToolLimits) -> Vec<ToolSpec> {
         bash_kill(),
         todo_write(),
         ask_user(),
+        exit_plan_mode(),
+        plan(),
+        skill(),
     ];
     if limits.repo_map_tokens > 0 {
         specs.push(repo_map(limits));

@@ -5,7 +5,7 @@ use crate::prepared::{Prepared, Subject};
 use crate::put_back::Wanted;
 use crate::refusal::{Code, refuse};
 use crate::{
-    apply_patch, bash, edit, glob, grep, job_input, job_tools, ls, read, remote, replacement, repo_map, undo,
+    apply_patch, bash, edit, glob, grep, job_input, job_tools, ls, read, remote, replacement, repo_map, skill, undo,
     web_fetch, write,
 };
 use agentd_protocol::ToolOutcome;
@@ -102,6 +102,7 @@ fn dispatch(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned, wante
         "ApplyPatch" if prepared.input.get("patch").is_some() => apply_patch::run(prepared, ctx, abandoned),
         "ApplyPatch" => replacement::run(prepared, ctx, abandoned),
         "UndoPatch" => undo::run(prepared, ctx, abandoned, wanted),
+        "Skill" => skill::run(prepared, ctx).into(),
         "Ls" => ls::run(prepared, ctx).into(),
         "Glob" => glob::run(prepared, ctx, abandoned).into(),
         "Grep" => grep::run(prepared, ctx, abandoned).into(),

@@ -72,6 +72,20 @@ pub(crate) fn about(input: &Value) -> String {
     if let Some(question) = input.get("question").and_then(Value::as_str) {
         return question.to_owned();
     }
+    let text = |name: &str| input.get(name).and_then(Value::as_str);
+    if let Some(words) = text("plan").or_else(|| text("name")) {
+        return words.to_owned();
+    }
+    if let Some(step) = input.get("done").and_then(Value::as_u64) {
+        return format!("step {step} done");
+    }
+    if let Some(steps) = input.get("steps").and_then(Value::as_array) {
+        return if steps.len() == 1 {
+            "1 step".to_owned()
+        } else {
+            format!("{} steps", steps.len())
+        };
+    }
     if let Some(job) = input.get("job").and_then(Value::as_u64) {
         return format!("job {job}");
     }

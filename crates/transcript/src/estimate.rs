@@ -20,7 +20,7 @@ pub(crate) fn of_blocks(blocks: &[Block]) -> u64 {
     blocks.iter().map(of_block).sum()
 }
 
-fn of_block(block: &Block) -> u64 {
+pub(crate) fn of_block(block: &Block) -> u64 {
     BLOCK_TOKENS
         + match block {
             Block::Text { text } => estimate_tokens(text),

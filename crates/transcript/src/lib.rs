@@ -7,19 +7,30 @@
 //! Invariants held here: the conversation never contains a tool call without an answer in the next user message (I3);
 //! a call whose outcome the log does not have is answered as interrupted, never left open.
 //!
-//! A conversation that is too long: [`Transcript::plan_compaction`] and [`Transcript::plan_truncation`] give the event
-//! that, once applied, makes it shorter; neither ever separates a call from its result.
+//! A conversation that is too long: [`Transcript::plan_pruning`], [`Transcript::plan_trimming`],
+//! [`Transcript::plan_compaction`], [`Transcript::plan_truncation`] and [`Transcript::plan_cap`] give the event that, once
+//! applied, makes it shorter; none ever separates a call from its result, and each is a function of the log, so that
+//! folding it gives the same bytes. A log that was cut or damaged is repaired on the way: no answer without its calls'
+//! results, no two calls of one id, no beginning with an answer.
 //!
 //! Flow: `Event` -> [`Transcript::apply`] -> sealed messages, read by [`Transcript::messages`] at each model call.
 
+mod attach;
+mod calibrate;
 mod cut;
 mod estimate;
 mod rewind;
+mod parts;
+mod prune;
+mod retell;
 mod shorten;
 mod step;
 mod summary;
 mod transcript;
+mod trim;
 
 pub use estimate::estimate_tokens;
 pub use rewind::Rewinds;
+pub use parts::{Part, PartKind};
+pub use retell::{SUMMARISER, retelling, summary_tokens};
 pub use transcript::Transcript;

@@ -89,6 +89,15 @@ impl StepCalls {
         calls.into_iter().flat_map(answer).collect()
     }
 
+    /// The results so far.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &Block> {
+        self.calls.iter().filter_map(|call| call.result.as_ref())
+    }
+
+    pub(crate) fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Block> {
+        self.calls.iter_mut().filter_map(|call| call.result.as_mut())
+    }
+
     fn find(&mut self, tool_call: ToolCallId) -> Option<&mut Call> {
         let id = tool_call.to_string();
         self.calls.iter_mut().find(|call| call.id == id)

@@ -124,6 +124,24 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// What a model told of the same, in about `max_bytes`, with what was asked beside it word for word.
+    pub(crate) fn retold(self, text: &str, max_bytes: usize) -> String {
+        let plain: Vec<&str> = text
+            .lines()
+            .filter(|line| ![EARLIER, ASKED, DONE, SAID].contains(line))
+            .collect();
+        let (told, asked) = (max_bytes.saturating_mul(3) / 4, max_bytes / 4);
+        let plain = plain.join("\n");
+        let plain = plain.trim();
+        let mut out = cut::head_and_tail(plain, told).unwrap_or_else(|| plain.to_owned());
+        out.push('\n');
+        self.asked.write(&mut out, ASKED, asked, true);
+        out.truncate(out.trim_end().len());
+        out
+    }
+}
+
 impl Items {
     /// An item is one line; its further lines are indented, so that it cannot look like a heading.
     fn add(&mut self, text: &str, max_bytes: usize) {

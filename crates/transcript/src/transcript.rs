@@ -1,16 +1,20 @@
 //! The fold itself.
 
+use crate::calibrate::Rates;
 use crate::estimate;
 use crate::step::StepCalls;
 use agentd_protocol::{
-    Block, Event, EventBody, FailureClass, InputId, Message, ModelFailed, ModelFinished, ModelStarted, Role,
-    Seq,
+    AttachedFile, Block, Event, EventBody, FailureClass, InputId, Message, ModelFailed, ModelFinished,
+    ModelStarted, Role, Seq,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// How the model tells agentd's own words from a person's; the base prompt explains it.
 pub(crate) const NOTE_MARK: &str = "[agentd] ";
+
+/// Providers want a conversation to begin with a person's words.
+const NO_BEGINNING: &str = "The beginning of this conversation is not there.";
 
 /// The conversation of one session so far.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,6 +31,16 @@ pub struct Transcript {
     notes: Vec<Block>,
     pub(crate) step: StepCalls,
     pub(crate) tokens: u64,
+    /// The provider's own count is in `tokens`.
+    counted: bool,
+    pub(crate) rate: Rates,
+    /// Files that stand behind the summary.
+    pub(crate) attached: Vec<AttachedFile>,
+    /// Messages that were left out after the first one, and whether it says so.
+    pub(crate) left_out: u64,
+    pub(crate) noted: bool,
+    /// Calls that were asked for.
+    used: BTreeSet<String>,
 }
 
 impl Transcript {
@@ -60,9 +74,11 @@ impl Transcript {
             EventBody::ToolProposed(proposed) => self.step.place(proposed.tool_call, proposed.index),
             EventBody::ToolFinished(finished) => {
                 let tokens = self.step.finish(finished).map_or(0, estimate::of_blocks);
-                self.tokens = self.tokens.saturating_add(tokens);
+                self.add(tokens);
             }
-            EventBody::ContextCompacted(compacted) => self.compact(compacted.to_seq, &compacted.summary),
+            EventBody::ContextCompacted(compacted) => self.compact(compacted),
+            EventBody::ContextPruned(pruned) => self.prune(pruned.to_seq),
+            EventBody::ContextTrimmed(trimmed) => self.trim(trimmed.to_seq),
             EventBody::ContextTruncated(truncated) => {
                 self.truncate(usize::try_from(truncated.max_result_bytes).unwrap_or(usize::MAX));
             }
@@ -95,8 +111,26 @@ impl Transcript {
         self.tokens
     }
 
+    /// About how many tokens inputs have that wait.
+    #[must_use]
+    pub fn waiting_tokens(&self) -> u64 {
+        let guess = self
+            .inputs
+            .values()
+            .map(|blocks| estimate::of_blocks(blocks))
+            .sum();
+        self.rate.of(guess)
+    }
+
+    /// A provider counted the conversation, so the system prompt and the tools are in the estimate.
+    #[must_use]
+    pub const fn counted(&self) -> bool {
+        self.counted
+    }
+
     /// Seals what the next request adds: results in the order of their calls, then notes, then inputs.
     fn join(&mut self, started: &ModelStarted, seq: Seq) {
+        self.rate.asks(&started.model);
         let mut content = std::mem::take(&mut self.step).seal();
         content.append(&mut self.notes);
         for input in &started.inputs {
@@ -110,18 +144,23 @@ impl Transcript {
     }
 
     fn answer(&mut self, finished: &ModelFinished, seq: Seq) {
+        self.close_step(seq);
         let usage = &finished.usage;
         let prompt = usage
             .input
             .saturating_add(usage.cache_read)
             .saturating_add(usage.cache_write);
+        let mut content = finished.content.clone();
+        content.retain(|block| self.is_new(block));
         if prompt > 0 {
+            self.rate.counted(prompt, usage.output);
             self.tokens = prompt.saturating_add(usage.output);
+            self.counted = true;
         } else {
-            self.count(&finished.content);
+            self.count(&content);
         }
-        self.step = StepCalls::of(&finished.content);
-        self.push(Role::Assistant, finished.content.clone(), seq);
+        self.step = StepCalls::of(&content);
+        self.push(Role::Assistant, content, seq);
     }
 
     /// A cancelled answer stays as far as people saw it; other failures leave nothing.
@@ -129,20 +168,53 @@ impl Transcript {
         let (FailureClass::Cancelled, Some(text)) = (failed.class, &failed.partial) else {
             return;
         };
+        self.close_step(seq);
         let content = vec![Block::text(text.clone())];
         self.count(&content);
         self.push(Role::Assistant, content, seq);
     }
 
-    fn push(&mut self, role: Role, content: Vec<Block>, seq: Seq) {
-        if content.iter().any(says_something) {
-            self.messages.push(Arc::new(Message { role, content }));
-            self.seqs.push(seq);
+    /// A log that was cut or put together by hand may have an answer where results were due: they are made up before it.
+    fn close_step(&mut self, seq: Seq) {
+        if !self.step.is_empty() {
+            let content = std::mem::take(&mut self.step).seal();
+            self.push(Role::User, content, seq);
         }
     }
 
+    /// Two calls of one id could not be told apart; the first one counts.
+    fn is_new(&mut self, block: &Block) -> bool {
+        match block {
+            Block::ToolUse { id, .. } => self.used.insert(id.clone()),
+            // Only a request carries results, and they are made here.
+            Block::ToolResult { .. } => false,
+            _ => true,
+        }
+    }
+
+    fn push(&mut self, role: Role, content: Vec<Block>, seq: Seq) {
+        if !content.iter().any(says_something) {
+            return;
+        }
+        if self.messages.is_empty() && role == Role::Assistant {
+            let content = vec![Block::text(format!("{NOTE_MARK}{NO_BEGINNING}"))];
+            self.seal(Role::User, content, seq);
+        }
+        self.seal(role, content, seq);
+    }
+
+    fn seal(&mut self, role: Role, content: Vec<Block>, seq: Seq) {
+        self.messages.push(Arc::new(Message { role, content }));
+        self.seqs.push(seq);
+    }
+
     fn count(&mut self, blocks: &[Block]) {
-        self.tokens = self.tokens.saturating_add(estimate::of_blocks(blocks));
+        self.add(estimate::of_blocks(blocks));
+    }
+
+    fn add(&mut self, guess: u64) {
+        self.rate.added(guess);
+        self.tokens = self.tokens.saturating_add(self.rate.of(guess));
     }
 }
 

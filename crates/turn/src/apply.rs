@@ -2,6 +2,7 @@
 
 use crate::durable::{Durable, Mark, Phase, Waiting};
 use crate::error::FoldError;
+use crate::told::Told;
 use agentd_protocol::{
     Block, Event, EventBody, InputAccepted, InputId, QueuedInput, SessionCreated, SessionUpdated, Timestamp,
 };
@@ -62,7 +63,7 @@ impl Durable {
             EventBody::SessionClosed(closed) => self.close(&closed.reason, at),
             EventBody::InputAccepted(accepted) => self.input_accepted(accepted, at),
             EventBody::InputCancelled(cancelled) => self.input_cancelled(cancelled.input),
-            EventBody::NoteInjected(note) => self.note_injected(note.kind),
+            EventBody::NoteInjected(note) => self.note_injected(note.kind, at),
             EventBody::TurnStarted(started) => self.turn_started(started, event.turn, at),
             EventBody::ModelStarted(started) => self.model_started(started, at),
             EventBody::ModelFinished(finished) => self.model_finished(finished, at),
@@ -79,13 +80,22 @@ impl Durable {
                 self.todo.clone_from(&updated.items);
                 Ok(())
             }
+            EventBody::ModeChanged(changed) => self.mode_changed(changed),
+            EventBody::IntentClassified(classified) => self.intent_classified(classified),
+            EventBody::PlanUpdated(updated) => self.plan_updated(updated),
             EventBody::JobStarted(started) => self.job_started(started, at),
             EventBody::JobFinished(finished) => self.job_finished(finished),
             EventBody::JobLost(lost) => self.job_lost(lost),
             EventBody::LimitReached(reached) => self.limit_reached(&reached.action),
             EventBody::TurnFinished(finished) => self.turn_finished(finished, at),
             EventBody::SessionRecovered(_) => self.recovered(at),
-            EventBody::ContextCompacted(_) => self.shortened(false),
+            EventBody::ContextCompacted(compacted) => {
+                self.told.forget();
+                self.compacted(compacted)
+            }
+            EventBody::ContextPruned(_) | EventBody::ContextTrimmed(_) => self.shortened(false),
+            EventBody::CompactionAsked(_) => self.compaction_due(true),
+            EventBody::ContextKept(_) => self.compaction_due(false),
             EventBody::ContextTruncated(_) => self.shortened(true),
             EventBody::HistoryStarted(started) => self.history_started(started, event.seq),
             EventBody::HistoryFailed(_) => self.history_failed(),
@@ -112,12 +122,18 @@ impl Durable {
         if self.settings.is_some() {
             return Err("the session exists already");
         }
-        self.settings = Some(created.clone());
+        self.settings = Some(SessionCreated {
+            // Only the prompt is made from it, and that is made once.
+            prompt: None,
+            ..created.clone()
+        });
         self.created_at = at;
+        self.told = Told::by_prompt(created, at);
         Ok(())
     }
 
     fn updated(&mut self, updated: &SessionUpdated) -> Result<(), Refusal> {
+        self.mode_updated(updated);
         let settings = self.settings.as_mut().ok_or("the session was not created yet")?;
         if let Some(title) = &updated.title {
             settings.title.clone_from(title);

@@ -103,7 +103,7 @@ impl Durable {
                 call.bound.clone_from(&asked.binding);
                 tool = Some(call.name.clone());
             }
-            (ApprovalKind::Question, Some(id)) => {
+            (ApprovalKind::Question | ApprovalKind::Plan, Some(id)) => {
                 let call = turn.call_mut(id)?;
                 if call.stage != Stage::Allowed {
                     return Err("the call that asks was not allowed");
@@ -112,7 +112,7 @@ impl Durable {
                 tool = Some(call.name.clone());
             }
             (ApprovalKind::Tool, None) => return Err("it names no call"),
-            (ApprovalKind::Plan, _) | (ApprovalKind::Question, None) => {}
+            (ApprovalKind::Plan | ApprovalKind::Question, None) => {}
         }
         self.approvals.push(OpenApproval {
             approval: asked.approval,
@@ -161,6 +161,7 @@ impl Durable {
                 }
             }
             (ApprovalKind::Question, Some(call)) => self.question_decided(call, &open, decided)?,
+            (ApprovalKind::Plan, Some(call)) => self.plan_decided(call, &open, decided)?,
             (ApprovalKind::Tool | ApprovalKind::Plan | ApprovalKind::Question, _) => {}
         }
         if decided.decision == Decision::Allow

@@ -7,9 +7,13 @@ use crate::open_call::{OpenCall, Stage};
 use crate::outer::{Tries, Warm};
 use crate::{cache_watch, choose, overflow};
 use agentd_protocol::{
-    Block, FailureClass, ModelFailed, ModelFinished, ModelStarted, Remedy, Timestamp, ToolCallId,
+    Block, ContextCompacted, FailureClass, ModelFailed, ModelFinished, ModelStarted, Remedy, Timestamp,
+    ToolCallId,
 };
 use serde_json::Value;
+
+/// After so many steps without a compaction the budget of compactions for overflows is whole again.
+const HEALTHY_STEPS: u32 = 4;
 
 impl Durable {
     pub(crate) fn model_started(&mut self, started: &ModelStarted, at: Timestamp) -> Result<(), Refusal> {
@@ -86,6 +90,9 @@ impl Durable {
         turn.usage = turn.usage.plus(finished.usage);
         let cost = finished.cost_usd.unwrap_or_default();
         turn.cost_usd += cost;
+        if turn.steps.saturating_sub(turn.compacted.1) >= HEALTHY_STEPS {
+            turn.compactions = 0;
+        }
         self.totals.usage = self.totals.usage.plus(finished.usage);
         self.totals.cost_usd += cost;
         let credential = finished.credential.clone().or(attempt.credential);
@@ -142,6 +149,29 @@ impl Durable {
             };
         }
         Ok(())
+    }
+
+    /// The beginning of the conversation is a summary now, and that cost something.
+    pub(crate) fn compacted(&mut self, compacted: &ContextCompacted) -> Result<(), Refusal> {
+        self.shortened(false)?;
+        self.compaction_asked = false;
+        let (usage, cost) = (
+            compacted.usage.unwrap_or_default(),
+            compacted.cost_usd.unwrap_or_default(),
+        );
+        self.totals.usage = self.totals.usage.plus(usage);
+        self.totals.cost_usd += cost;
+        if let Some(turn) = &mut self.turn {
+            turn.usage = turn.usage.plus(usage);
+            turn.cost_usd += cost;
+            turn.compacted = (turn.in_row().saturating_add(1), turn.steps);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn compaction_due(&mut self, due: bool) -> Result<(), Refusal> {
+        self.compaction_asked = due;
+        self.still_open()
     }
 
     /// The conversation is shorter: an attempt that waited for it is due.

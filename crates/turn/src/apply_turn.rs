@@ -5,6 +5,7 @@ use crate::durable::{Durable, LastTurn, Phase, Turn};
 use crate::guards::Guards;
 use crate::limits::action;
 use crate::open_call::OpenCall;
+use crate::planning::TurnPlan;
 use agentd_protocol::{LoopLimits, NoteKind, Timestamp, TurnFinished, TurnId, TurnStarted, Usage};
 
 impl Durable {
@@ -29,6 +30,7 @@ impl Durable {
     ) -> Result<(), Refusal> {
         self.still_open()?;
         let id = id.ok_or("the envelope names no turn")?;
+        let planning = self.limits().planning;
         if self.turn.is_some() {
             return Err("another turn runs");
         }
@@ -60,7 +62,9 @@ impl Durable {
             guards: Guards::default(),
             stops: 0,
             goes_on: None,
+            planning: TurnPlan::of(planning.enabled && !planning.intent_gate),
             compactions: 0,
+            compacted: (0, 0),
         });
         Ok(())
     }
@@ -74,8 +78,9 @@ impl Durable {
         Ok(())
     }
 
-    pub(crate) fn note_injected(&mut self, kind: NoteKind) -> Result<(), Refusal> {
+    pub(crate) fn note_injected(&mut self, kind: NoteKind, at: Timestamp) -> Result<(), Refusal> {
         let limits = self.limits();
+        self.told(kind, at);
         if kind == NoteKind::JobNotice {
             self.job_news.clear();
         }
@@ -83,11 +88,14 @@ impl Durable {
             match kind {
                 NoteKind::IntentNudge => turn.guards.nudges = turn.guards.nudges.saturating_add(1),
                 NoteKind::Guard => turn.guards.told(&limits),
-                NoteKind::PlanReminder
-                | NoteKind::HookContext
+                // The first one says that a plan is to be made, any later one that its steps are open.
+                NoteKind::PlanReminder if turn.steps > 0 => turn.planning = turn.planning.reminded(),
+                NoteKind::PlanReminder => {}
+                NoteKind::HookContext
                 | NoteKind::LimitNotice
                 | NoteKind::JobNotice
-                | NoteKind::HistoryNotice => {}
+                | NoteKind::HistoryNotice
+                | NoteKind::ContextNotice => {}
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use crate::config::OnExpiry;
 use crate::draft::Draft;
 use crate::effect::{Effect, Reply};
 use crate::input::{CallPlan, TimerKey};
-use crate::{limits, timers};
+use crate::{limits, plan_mode, timers};
 use agentd_protocol::{
     ApprovalAsked, ApprovalDecided, ApprovalEscalated, ApprovalId, ApprovalKind, Choice, Decision, Fault,
     OpenApproval, Scope, Timestamp, ToolCallId,
@@ -97,6 +97,7 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, answer: Answer) -> Result<Reply,
     } else {
         Scope::Once
     };
+    let plan = open.kind == ApprovalKind::Plan && answer.decision == Decision::Allow;
     draft.emit_by_caller(ApprovalDecided {
         approval: id,
         decision: answer.decision,
@@ -104,6 +105,9 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, answer: Answer) -> Result<Reply,
         scope,
         message: answer.message,
     });
+    if plan {
+        plan_mode::leave(draft, id);
+    }
     if let Some(rule) = always {
         let by = draft.caller();
         draft.effect(Effect::AddRule {

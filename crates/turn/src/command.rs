@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::effect::Reply;
 use crate::input::{Command, NewInput};
-use crate::{approvals, ending, history, inbox, jobs, words};
+use crate::{approvals, context, ending, history, inbox, jobs, words};
 use agentd_protocol::{
     Delivery, Fault, Principal, SessionCreated, SessionPaused, SessionResumed, SessionUpdated, TurnId,
 };
@@ -81,6 +81,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
             Ok(DONE)
         }
         Command::Rework(rework) => history::begin(draft, *rework),
+        Command::Compact => context::wish(draft).map(|()| DONE),
         Command::Close { reason, force } => inbox::close(draft, reason, force),
         Command::Update {
             title,

@@ -1,5 +1,6 @@
 //! What the node decides for all its sessions; a session's own settings are in its log.
 
+use crate::context::ContextRules;
 use crate::intent::IntentMatcher;
 use agentd_protocol::HookEvent;
 
@@ -43,6 +44,8 @@ pub struct Config {
     pub hooks: Vec<HookEvent>,
     /// How often the hooks of a turn's end may have it go on.
     pub stop_rounds: u32,
+    /// What becomes of long conversations.
+    pub context: ContextRules,
     /// The compiled `intent_patterns`; construct it with `Default`, the rest is done when first needed.
     pub intent: IntentMatcher,
 }
@@ -61,6 +64,7 @@ impl Default for Config {
             max_partial_bytes: 262_144,
             hooks: Vec::new(),
             stop_rounds: 2,
+            context: ContextRules::default(),
             intent: IntentMatcher::default(),
         }
     }

@@ -4,7 +4,7 @@ use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::input::Input;
 use crate::{
-    approvals, attempts, calls, command, ending, history, hooks, inbox, jobs, judging, occasions, overflow,
+    approvals, attempts, calls, command, context, ending, history, hooks, inbox, jobs, judging, occasions, overflow,
     recover, steps, timers,
 };
 use agentd_protocol::WarningRaised;
@@ -59,7 +59,7 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
 fn go_on(draft: &mut Draft<'_, '_>) {
     loop {
         let more = match draft.turn().map(|turn| &turn.phase) {
-            None => inbox::begin_turn(draft),
+            None => !context::between_turns(draft) && inbox::begin_turn(draft),
             Some(Phase::Ready | Phase::Answered { .. }) => steps::next(draft),
             Some(Phase::BackingOff { .. }) => attempts::retry_when_due(draft),
             Some(Phase::Calling { .. }) => calls::advance(draft),

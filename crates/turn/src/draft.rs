@@ -100,7 +100,10 @@ impl<'a, 's> Draft<'a, 's> {
             body,
         };
         match durable.apply(&event) {
-            Ok(()) => self.step.events.push(event),
+            Ok(()) => {
+                self.scene.grow(&event.body);
+                self.step.events.push(event);
+            }
             Err(error) => {
                 debug_assert!(false, "decided what cannot be: {error}");
                 self.broken.get_or_insert(error);

@@ -2,8 +2,10 @@
 
 use crate::open_call::OpenCall;
 use crate::outer::{Outer, Tries};
+use crate::planning::{Plan, TurnPlan};
+use crate::told::Told;
 use agentd_protocol::{
-    ApprovalId, Budget, CallId, EndReason, FailureClass, HistoryStarted, InputId, OpenApproval, QueuedInput,
+    ApprovalId, Budget, CallId, EndReason, FailureClass, HistoryStarted, InputId, OpenApproval, PermissionMode, QueuedInput,
     Remedy, RunningJob, Seq, SessionCreated, SessionId, StopReason, ThinkingLevel, Timestamp, TodoItem,
     ToolCallId, TurnError, TurnId, Usage,
 };
@@ -72,6 +74,18 @@ pub struct Durable {
     /// Files are being put back, or the conversation is going back: no turn starts meanwhile.
     #[serde(default)]
     pub history: Option<OpenHistory>,
+    /// What the model was told of the mode and the date.
+    #[serde(default)]
+    pub told: Told,
+    /// The mode that follows plan mode.
+    #[serde(default)]
+    pub before_plan: Option<PermissionMode>,
+    /// The plan of the present work.
+    #[serde(default)]
+    pub plan: Plan,
+    /// A principal wants the conversation compacted.
+    #[serde(default)]
+    pub compaction_asked: bool,
 }
 
 /// Work on history that was started and has not ended.
@@ -168,9 +182,27 @@ pub struct Turn {
     /// The hook that wants another model call.
     #[serde(default)]
     pub goes_on: Option<String>,
+    /// Whether it begins with a plan.
+    #[serde(default)]
+    pub planning: TurnPlan,
     /// Compactions because the conversation was too long for the model.
     #[serde(default)]
     pub compactions: u32,
+    /// Compactions without a step between them, and the step of the last one.
+    #[serde(default)]
+    pub compacted: (u32, u32),
+}
+
+impl Turn {
+    /// Compactions in a row, the last of them for the step that begins now.
+    pub(crate) const fn in_row(&self) -> u32 {
+        let (times, step) = self.compacted;
+        if self.steps.saturating_sub(step) <= 1 {
+            times
+        } else {
+            0
+        }
+    }
 }
 
 /// What a turn is doing.
@@ -300,6 +332,10 @@ impl Durable {
             jobs_started: 0,
             job_news: Vec::new(),
             history: None,
+            told: Told::default(),
+            before_plan: None,
+            plan: Plan::default(),
+            compaction_asked: false,
         }
     }
 

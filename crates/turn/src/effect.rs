@@ -4,8 +4,8 @@ use crate::durable::OpenHistory;
 use crate::input::TimerKey;
 use crate::topic::Topic;
 use agentd_protocol::{
-    ApprovalId, CallId, EffectClass, Event, Fault, InputId, Principal, RequestPart, SandboxLevel, Seq,
-    ThinkingLevel, ToolCallId,
+    ApprovalId, CallId, CompactionCause, EffectClass, Event, Fault, InputId, Principal, RequestPart,
+    SandboxLevel, Seq, ThinkingLevel, ToolCallId,
 };
 use serde_json::Value;
 
@@ -26,8 +26,29 @@ pub struct Step {
 pub enum Shrink {
     /// Its beginning becomes a summary.
     Compact,
-    /// Its long tool results are cut.
+    /// Its long tool results are cut, so that it has the tokens that it may have.
     TruncateResults,
+    /// Each tool result is cut to the tokens that it may have.
+    CapResults,
+    /// Its old tool results are cleared.
+    Prune,
+    /// The messages after the task are left out.
+    Trim,
+}
+
+/// Which model writes a summary, and how it is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summariser {
+    /// The configured model's name.
+    pub model: String,
+    /// The credential to prefer.
+    pub credential: Option<String>,
+    /// What is left out of the request because the server was found to refuse it.
+    pub without: Vec<RequestPart>,
+    /// Tokens of its window, as far as they are known.
+    pub window: Option<u64>,
+    /// All of it may take so long; afterwards a summary is made without a model.
+    pub within_ms: u64,
 }
 
 /// Something to do.
@@ -54,16 +75,27 @@ pub enum Effect {
         /// A person wants it tried now, whatever is known of the provider's troubles.
         insists: bool,
     },
-    /// Make the conversation shorter: it does not fit into the window. Answered by `Input::Shrunk`.
+    /// Make the conversation shorter. Answered by `Input::Shrunk`; a veto of a hook belongs here.
     Shrink {
-        /// For which model call.
+        /// For which model call; before a call, and between turns, an id of its own.
         call: CallId,
-        /// The attempt that failed for it.
+        /// The attempt that failed for it; 0: none did.
         attempt: u32,
         /// How.
         how: Shrink,
         /// The tokens that it may have.
         target_tokens: u64,
+        /// Why.
+        cause: CompactionCause,
+        /// Who writes the summary; none: nobody.
+        summariser: Option<Summariser>,
+    },
+    /// Nobody waits for a shorter conversation any more.
+    StopShrinking {
+        /// For which model call.
+        call: CallId,
+        /// The attempt that failed for it.
+        attempt: u32,
     },
     /// Kill the attempt's kid.
     KillModel {

@@ -5,7 +5,7 @@ use crate::durable::Phase;
 use crate::effect::Effect;
 use crate::guards::STUTTER;
 use crate::open_call::Stage;
-use crate::{approvals, attempts, calls, judging, limits, overflow, remedy, words};
+use crate::{approvals, attempts, calls, context, judging, limits, overflow, remedy, words};
 use agentd_protocol::{
     ApprovalId, EndReason, FailureClass, ModelFailed, ToolFinished, ToolOutcome, ToolStatus, TurnError,
     TurnFinished,
@@ -22,6 +22,7 @@ pub(crate) fn finish(draft: &mut Draft<'_, '_>, reason: EndReason, error: Option
 /// Ends a turn in whatever phase: everything that runs is killed, everything that is open gets its end.
 pub(crate) fn cancel(draft: &mut Draft<'_, '_>, reason: Option<String>) {
     stop_model(draft);
+    context::stop(draft, "the turn was cancelled");
     close_calls(draft, words::CANCELLED);
     let open: Vec<ApprovalId> = draft
         .durable()

@@ -4,7 +4,7 @@ use crate::draft::Draft;
 use crate::durable::{Durable, Waiting};
 use crate::effect::Reply;
 use crate::input::NewInput;
-use crate::{ending, history, jobs, occasions};
+use crate::{context, ending, history, jobs, occasions, planning};
 use agentd_protocol::{
     Block, Delivery, Fault, InputAccepted, InputCancelled, InputId, Seq, SessionClosed, TurnStarted,
 };
@@ -114,6 +114,7 @@ pub(crate) fn close(draft: &mut Draft<'_, '_>, reason: String, force: bool) -> R
     for input in waiting {
         draft.emit_by_caller(InputCancelled { input, reason: None });
     }
+    context::stop(draft, "the session was closed");
     jobs::stop_all(draft, "the session was closed");
     draft.emit_by_caller(SessionClosed { reason });
     Ok(Reply::Done { seq: 0 })
@@ -154,7 +155,9 @@ pub(crate) fn begin_turn(draft: &mut Draft<'_, '_>) -> bool {
         return false;
     }
     let turn = draft.stamp().turn();
+    let words = planning::words_of(draft, &inputs);
     draft.emit_in(turn, TurnStarted { inputs });
+    planning::classify(draft, &words);
     true
 }
 

@@ -1,13 +1,14 @@
 //! Everything that can happen to an agent: the closed list of inputs.
 
+use crate::context::Sizes;
 use crate::history::{Rework, Reworked};
 use crate::jobs::JobEnd;
 use crate::talk::Talk;
 use agentd_protocol::{
-    Advice, ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextTruncated, Decision,
-    Delivery, EffectClass, FailureClass, HookFinished, InputId, Labels, Latency, PermissionMode, Principal,
-    SandboxLevel, Scope, SessionCreated, Stamp, StopReason, ThinkingLevel, ToolCallId, ToolOutcome,
-    TurnError, TurnId, Usage, Verdict,
+    Advice, ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextPruned, ContextTrimmed,
+    ContextTruncated, Decision, Delivery, EffectClass, FailureClass, HookFinished, InputId, Labels, Latency,
+    PermissionMode, Principal, SandboxLevel, Scope, SessionCreated, Stamp, StopReason, ThinkingLevel,
+    ToolCallId, ToolOutcome, TurnError, TurnId, Usage, Verdict,
 };
 
 /// What the pure core may know of its surroundings while it decides: time, entropy, models, the transcript's size.
@@ -18,6 +19,8 @@ pub struct Scene<'a> {
     pub models: &'a dyn Fn(&str) -> Result<ModelFacts, TurnError>,
     /// The estimated tokens of the transcript so far.
     pub input_tokens_estimate: u64,
+    /// What else there is to know of its size.
+    pub sizes: Sizes,
     /// Stands for everything before the conversation as it would be sent now, and for how its messages are encoded: the
     /// provider's prompt cache holds as long as it stays the same.
     pub prefix: u64,
@@ -224,6 +227,8 @@ pub enum Command {
     },
     /// Put files back, or the conversation, or both. Refused with `conflict` while a turn runs.
     Rework(Box<Rework>),
+    /// Compact the conversation: now, or before the next model call of the running turn.
+    Compact,
     /// Change settings.
     Update {
         /// New title.
@@ -314,6 +319,12 @@ pub enum Shrunk {
     Compacted(ContextCompacted),
     /// Its long tool results were cut.
     Truncated(ContextTruncated),
+    /// Its old tool results were cleared.
+    Pruned(ContextPruned),
+    /// Its old messages were left out.
+    Trimmed(ContextTrimmed),
+    /// Somebody does not want it, and why.
+    Vetoed(String),
     /// There is nothing to gain.
     Nothing,
 }

@@ -51,6 +51,7 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
     let volatile = draft.volatile();
     volatile.backoff_over = false;
     volatile.may_stop = None;
+    volatile.preparing.launched();
     let insists = std::mem::take(&mut volatile.insists);
     volatile.sent_prefix = Some(prefix);
     volatile.live = Some(Live {
@@ -75,7 +76,7 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
 
 /// The model of the attempt: a call goes on with the one it has come to, a new one begins with the session's own unless
 /// another stands in for it. What a person chose meanwhile wins.
-fn model(draft: &Draft<'_, '_>, last: Option<&Attempt>) -> String {
+pub(crate) fn model(draft: &Draft<'_, '_>, last: Option<&Attempt>) -> String {
     let own = draft.durable().model();
     let other = match last {
         Some(last) if last.tries.own == own => Some(last.model.as_str()),
@@ -89,7 +90,7 @@ fn model(draft: &Draft<'_, '_>, last: Option<&Attempt>) -> String {
 }
 
 /// The credential that the session used last with this provider; before that sessions are spread over all of them.
-fn credential(draft: &Draft<'_, '_>, facts: &ModelFacts) -> Option<String> {
+pub(crate) fn credential(draft: &Draft<'_, '_>, facts: &ModelFacts) -> Option<String> {
     let durable = draft.durable();
     let pinned = durable.outer.pins.get(&facts.provider);
     let pinned = pinned.filter(|name| facts.credentials.contains(name));

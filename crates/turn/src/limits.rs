@@ -92,6 +92,13 @@ pub(crate) fn spent_before_retry(draft: &mut Draft<'_, '_>) -> Option<(EndReason
     Some(end_of_budget(draft, full))
 }
 
+/// A budget other than the steps' is used up: the turn is about to end.
+pub(crate) fn spent(durable: &Durable, now: Timestamp) -> bool {
+    used(durable, now)
+        .iter()
+        .any(|used| used.limit != LimitKind::Steps && used.used >= used.of)
+}
+
 /// Whether another step would be taken without asking or ending; what is optional is not done without it.
 pub(crate) fn has_room(durable: &Durable, now: Timestamp) -> bool {
     let Some(turn) = &durable.turn else { return false };

@@ -5,8 +5,10 @@ use crate::durable::{Attempt, Phase};
 use crate::effect::{Effect, Shrink};
 use crate::input::Shrunk;
 use crate::topic::Topic;
-use crate::{ending, limits, occasions, remedy};
-use agentd_protocol::{Advice, CallId, EndReason, FailureClass, HookEvent, Remedy, WarningRaised};
+use crate::{context, ending, launch, limits, occasions, remedy};
+use agentd_protocol::{
+    Advice, CallId, CompactionCause, EndReason, FailureClass, HookEvent, Remedy, Timestamp, WarningRaised,
+};
 
 /// Percent of the room that the conversation may have after the first, second and any later compaction.
 const AFTER_COMPACTION: [u64; 3] = [60, 40, 25];
@@ -16,9 +18,14 @@ const AFTER_TRUNCATION: u64 = 50;
 /// A request to make the conversation shorter that is not answered yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shrinking {
-    call: CallId,
-    attempt: u32,
-    how: Shrink,
+    pub(crate) call: CallId,
+    /// 0: no attempt failed for it.
+    pub(crate) attempt: u32,
+    pub(crate) how: Shrink,
+    pub(crate) cause: CompactionCause,
+    pub(crate) since: Timestamp,
+    /// What it is to come to.
+    pub(crate) target_tokens: u64,
 }
 
 /// What an error taught of a model's window.
@@ -71,7 +78,7 @@ pub(crate) fn told(draft: &Draft<'_, '_>, model: &str) -> Option<u64> {
 }
 
 /// What an answer may take of a window: one that could fill it would leave no room for the question.
-fn of_answer(max_output: u64, window: u64) -> u64 {
+pub(crate) fn of_answer(max_output: u64, window: u64) -> u64 {
     max_output.min(window / 2)
 }
 
@@ -98,13 +105,36 @@ pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
     };
     let (call, attempt) = (last.call, last.attempt);
     if draft.seen().shrinking.is_none() {
-        ask(draft, Shrinking { call, attempt, how });
+        let (cause, since) = (CompactionCause::Overflow, draft.now());
+        ask(
+            draft,
+            Shrinking {
+                call,
+                attempt,
+                how,
+                cause,
+                since,
+                target_tokens: 0,
+            },
+        );
     }
     true
 }
 
 fn ask(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
-    let Shrinking { call, attempt, how } = shrinking;
+    let target_tokens = target(draft, shrinking.how);
+    begin(
+        draft,
+        Shrinking {
+            target_tokens,
+            ..shrinking
+        },
+    );
+}
+
+/// Has the conversation made shorter, when hooks have nothing against it.
+pub(crate) fn begin(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
+    let Shrinking { call, attempt, how, .. } = shrinking;
     let hears = how == Shrink::Compact && draft.config().hooks.contains(&HookEvent::Compaction);
     if hears && draft.seen().draining {
         // The next incarnation asks.
@@ -112,7 +142,7 @@ fn ask(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
     }
     draft.volatile().shrinking = Some(shrinking);
     if hears {
-        let (tokens, target) = (draft.scene.input_tokens_estimate, target(draft, how));
+        let (tokens, target) = (draft.scene.input_tokens_estimate, shrinking.target_tokens);
         let topic = Topic::Compaction {
             call,
             attempt,
@@ -140,18 +170,49 @@ pub(crate) fn vetted(draft: &mut Draft<'_, '_>, id: (CallId, u32), objection: Op
     let code = "compaction_vetoed".to_owned();
     let message = format!("the conversation is not summed up: {why}");
     draft.emit(WarningRaised { code, message });
-    shrunk(draft, id, Shrunk::Nothing);
+    shrunk(draft, id, Shrunk::Vetoed(why));
 }
 
 fn start(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
-    let Shrinking { call, attempt, how } = shrinking;
-    let target_tokens = target(draft, how);
+    let summariser = (shrinking.how == Shrink::Compact)
+        .then(|| {
+            let failed = due(draft).map(|(last, ..)| last.model.clone());
+            let model = failed.unwrap_or_else(|| launch::model(draft, None));
+            context::summariser(draft, &model)
+        })
+        .flatten();
     draft.effect(Effect::Shrink {
-        call,
-        attempt,
-        how,
-        target_tokens,
+        call: shrinking.call,
+        attempt: shrinking.attempt,
+        how: shrinking.how,
+        target_tokens: shrinking.target_tokens,
+        cause: shrinking.cause,
+        summariser,
     });
+}
+
+/// Writes down how the conversation became shorter; or says why it did not.
+pub(crate) fn write_down(draft: &mut Draft<'_, '_>, asked: Shrinking, shrunk: Shrunk) -> Option<String> {
+    let tokens = match &shrunk {
+        Shrunk::Compacted(compacted) => compacted.tokens_after,
+        Shrunk::Truncated(truncated) => truncated.tokens_after,
+        Shrunk::Pruned(pruned) => pruned.tokens_after,
+        Shrunk::Trimmed(trimmed) => trimmed.tokens_after,
+        Shrunk::Vetoed(_) | Shrunk::Nothing => draft.scene.input_tokens_estimate,
+    };
+    draft.scene.input_tokens_estimate = tokens;
+    match shrunk {
+        Shrunk::Compacted(mut compacted) => {
+            compacted.cause = asked.cause;
+            draft.emit(compacted);
+        }
+        Shrunk::Truncated(truncated) => draft.emit(truncated),
+        Shrunk::Pruned(pruned) => draft.emit(pruned),
+        Shrunk::Trimmed(trimmed) => draft.emit(trimmed),
+        Shrunk::Vetoed(why) => return Some(why),
+        Shrunk::Nothing => return Some("there is nothing to gain: it is short already".to_owned()),
+    }
+    None
 }
 
 /// The conversation became shorter, or there is nothing to gain: the next remedy then.
@@ -160,21 +221,19 @@ pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, id: (CallId, u32), shrunk: Shrun
     let Some(asked) = asked.filter(|asked| (asked.call, asked.attempt) == id) else {
         return;
     };
+    if asked.attempt == 0 {
+        return context::shrunk(draft, asked, shrunk);
+    }
     draft.volatile().shrinking = None;
     let Some((last, _, message)) = due(draft) else {
         return;
     };
     let (last, message) = (last.clone(), message.to_owned());
     match shrunk {
-        Shrunk::Compacted(compacted) => {
-            draft.scene.input_tokens_estimate = compacted.tokens_after;
-            draft.emit(compacted);
+        Shrunk::Compacted(_) | Shrunk::Truncated(_) | Shrunk::Pruned(_) | Shrunk::Trimmed(_) => {
+            write_down(draft, asked, shrunk);
         }
-        Shrunk::Truncated(truncated) => {
-            draft.scene.input_tokens_estimate = truncated.tokens_after;
-            draft.emit(truncated);
-        }
-        Shrunk::Nothing if asked.how == Shrink::Compact && !last.tries.truncated => {
+        Shrunk::Nothing | Shrunk::Vetoed(_) if asked.how == Shrink::Compact && !last.tries.truncated => {
             ask(
                 draft,
                 Shrinking {
@@ -183,7 +242,7 @@ pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, id: (CallId, u32), shrunk: Shrun
                 },
             );
         }
-        Shrunk::Nothing => {
+        Shrunk::Nothing | Shrunk::Vetoed(_) => {
             let name = remedy::row(FailureClass::ContextOverflow).name;
             let error = limits::error(name, explained(draft, &last.model, &message));
             ending::finish(draft, EndReason::ContextOverflow, Some(error));
@@ -192,7 +251,7 @@ pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, id: (CallId, u32), shrunk: Shrun
 }
 
 /// The window of a model in tokens, as its server says or as it is configured.
-fn window(draft: &Draft<'_, '_>, model: &str) -> Option<u64> {
+pub(crate) fn window(draft: &Draft<'_, '_>, model: &str) -> Option<u64> {
     let taught = draft
         .seen()
         .window
@@ -225,7 +284,7 @@ fn target(draft: &Draft<'_, '_>, how: Shrink) -> u64 {
     };
     let room = ours.min(estimate);
     let percent = match how {
-        Shrink::TruncateResults => AFTER_TRUNCATION,
+        Shrink::TruncateResults | Shrink::CapResults | Shrink::Prune | Shrink::Trim => AFTER_TRUNCATION,
         Shrink::Compact => {
             let before = draft.turn().map_or(0, |turn| turn.compactions).saturating_sub(1);
             let [.., least] = AFTER_COMPACTION;

@@ -3,10 +3,11 @@
 use crate::agent::Agent;
 use crate::durable::{Durable, LastTurn, Phase, Turn};
 use crate::open_call::{OpenCall, Stage};
+use crate::overflow::Shrinking;
 use crate::{inbox, occasions, overflow};
 use agentd_protocol::{
-    ApprovalKind, EndReason, FailureClass, OpenApproval, PermissionMode, Remedy, RunState, Status, Summary,
-    Timestamp, WaitReason,
+    ApprovalKind, CompactionCause, EndReason, FailureClass, OpenApproval, PermissionMode, Remedy, RunState,
+    Status, Summary, Timestamp, WaitReason,
 };
 
 impl Agent {
@@ -21,6 +22,9 @@ impl Agent {
         }
         if let Some(closed) = &durable.closed {
             return status(RunState::Closed, &closed.reason, closed.at);
+        }
+        if let Some(shrinking) = self.volatile.shrinking {
+            return compacting(self, shrinking);
         }
         match &durable.turn {
             Some(turn) => self.status_of_turn(turn, now),
@@ -134,6 +138,21 @@ impl Agent {
             resumable: resumable(durable),
         }
     }
+}
+
+fn compacting(agent: &Agent, shrinking: Shrinking) -> Status {
+    let last = match agent.durable.turn.as_ref().map(|turn| &turn.phase) {
+        Some(Phase::BackingOff { last, .. }) => last.model.as_str(),
+        _ => agent.durable.model(),
+    };
+    let reason = match shrinking.cause {
+        CompactionCause::Overflow => {
+            format!("the conversation is too long for {last} and is made shorter")
+        }
+        CompactionCause::Threshold => "the conversation is long and is made shorter".to_owned(),
+        CompactionCause::Manual => "the conversation is compacted, as somebody asked".to_owned(),
+    };
+    status(RunState::Compacting, &reason, shrinking.since)
 }
 
 fn status(state: RunState, reason: &str, since: Timestamp) -> Status {
@@ -298,7 +317,7 @@ fn resumable(durable: &Durable) -> bool {
     }
     let free = durable.paused.is_none() && durable.closed.is_none();
     let Some(turn) = &durable.turn else {
-        return free && !inbox::starts_next(durable).is_empty();
+        return free && (durable.compaction_is_due() || !inbox::starts_next(durable).is_empty());
     };
     match &turn.phase {
         Phase::Calling { .. } => durable

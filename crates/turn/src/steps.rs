@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::durable::{Durable, Phase, Turn};
 use crate::limits::{self, Leave};
-use crate::{Config, ending, inbox, intent, jobs, launch, occasions, words};
+use crate::{Config, context, ending, inbox, intent, jobs, launch, occasions, planning, told, words};
 use agentd_protocol::{EndReason, NoteInjected, NoteKind, StopReason, Timestamp, TurnError};
 
 /// What follows a step.
@@ -11,8 +11,11 @@ enum Next {
     /// The turn ends.
     End(EndReason, Option<TurnError>),
     /// Another model call, after a nudge if there is one.
-    Call(Option<&'static str>),
+    Call(Option<Nudge>),
 }
+
+/// What the model is told so that it goes on.
+type Nudge = (NoteKind, String);
 
 /// Ends the turn, or starts its next model call unless the session is held. True when there may be more to do.
 pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
@@ -27,6 +30,9 @@ pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
         Next::Call(_) if draft.held() => return false,
         Next::Call(nudge) => nudge,
     };
+    if context::comes_first(draft) {
+        return false;
+    }
     match limits::ask_leave(draft) {
         Leave::Asked => false,
         Leave::End(reason, error) => {
@@ -41,8 +47,10 @@ pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
     }
 }
 
-fn inject_notes(draft: &mut Draft<'_, '_>, nudge: Option<&str>) {
+fn inject_notes(draft: &mut Draft<'_, '_>, nudge: Option<Nudge>) {
     jobs::tell(draft);
+    told::tell(draft);
+    planning::tell(draft);
     let limits = draft.durable().limits();
     if let Some(text) = draft.turn().and_then(|turn| turn.guards.note(&limits)) {
         draft.emit(NoteInjected {
@@ -50,11 +58,8 @@ fn inject_notes(draft: &mut Draft<'_, '_>, nudge: Option<&str>) {
             text,
         });
     }
-    if let Some(text) = nudge {
-        draft.emit(NoteInjected {
-            kind: NoteKind::IntentNudge,
-            text: text.to_owned(),
-        });
+    if let Some((kind, text)) = nudge {
+        draft.emit(NoteInjected { kind, text });
     }
 }
 
@@ -101,8 +106,8 @@ fn decide_next(durable: &Durable, turn: &Turn, joining: bool, draft: &Draft<'_, 
     if called || stop == StopReason::PauseTurn || joining || turn.goes_on.is_some() {
         return Next::Call(None);
     }
-    match nudge(durable, turn, config, now) {
-        Some(text) => Next::Call(Some(text)),
+    match nudge(durable, turn, config, now).or_else(|| planning::nudge(durable, turn, now)) {
+        Some(nudge) => Next::Call(Some(nudge)),
         None => Next::End(EndReason::Completed, None),
     }
 }
@@ -113,9 +118,14 @@ fn end(reason: EndReason, class: &str, message: &str) -> Next {
 
 /// The nudge for an announced action that was not taken. There is none where it would hit a limit: the answer is
 /// complete enough not to ask a person about it.
-fn nudge(durable: &Durable, turn: &Turn, config: &Config, now: Timestamp) -> Option<&'static str> {
+fn nudge(durable: &Durable, turn: &Turn, config: &Config, now: Timestamp) -> Option<Nudge> {
     let wanted = turn.guards.nudges < durable.limits().intent_retries
         && limits::has_room(durable, now)
         && config.intent.announces(&config.intent_patterns, &turn.text);
-    wanted.then(|| words::nudge(intent::is_cjk(&turn.text)))
+    wanted.then(|| {
+        (
+            NoteKind::IntentNudge,
+            words::nudge(intent::is_cjk(&turn.text)).to_owned(),
+        )
+    })
 }

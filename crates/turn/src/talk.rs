@@ -5,7 +5,8 @@ use crate::approvals;
 use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::open_call::Stage;
-use crate::words;
+use crate::planning::PlanTalk;
+use crate::{plan_mode, planning, words};
 use agentd_protocol::{
     ApprovalDecided, Choice, Decision, OpenApproval, TodoItem, TodoStatus, TodoUpdated, ToolCallId,
     ToolFinished, ToolOutcome, ToolStatus,
@@ -16,6 +17,10 @@ use agentd_protocol::{
 pub enum Talk {
     /// The list of things to do is this now.
     Todo(Vec<TodoItem>),
+    /// The plan of the work is made, or goes on.
+    Plan(PlanTalk),
+    /// The person is shown this plan and may end plan mode.
+    LeavePlanMode(String),
     /// The person is asked; the answer is the call's result.
     Ask {
         /// The question.
@@ -33,6 +38,8 @@ pub(crate) fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, title: Str
             draft.emit(TodoUpdated { tool_call, items });
             draft.emit(ToolFinished { tool_call, outcome });
         }
+        Talk::Plan(talk) => planning::start(draft, tool_call, talk),
+        Talk::LeavePlanMode(plan) => plan_mode::ask(draft, tool_call, title, plan),
         Talk::Ask { question, choices } => {
             approvals::ask_person(draft, tool_call, (title, question), choices);
         }

@@ -1,5 +1,6 @@
 //! What only this incarnation knows: what runs, what is being judged, which timers are set. Lost without harm.
 
+use crate::context::Preparing;
 use crate::input::{CallPlan, ModelAnswer, TimerKey};
 use crate::overflow::{Shrinking, Window};
 use crate::stutter::Stutter;
@@ -46,6 +47,8 @@ pub(crate) struct Volatile {
     pub(crate) insists: bool,
     /// The conversation is being made shorter.
     pub(crate) shrinking: Option<Shrinking>,
+    /// What was done so that the next call fits.
+    pub(crate) preparing: Preparing,
     /// What the last overflow taught of the model's window.
     pub(crate) window: Option<Window>,
     /// What stands before the conversation in the last request.

@@ -1,6 +1,7 @@
 //! What the model is told, in one place.
 
-use agentd_protocol::{ApprovalDecided, Decision, LimitKind, Verdict};
+use crate::planning::Plan;
+use agentd_protocol::{ApprovalDecided, Decision, LimitKind, PermissionMode, PlanStatus, Planning, Verdict};
 
 /// A rule denied the call.
 pub(crate) fn denied_by_rule(verdict: &Verdict) -> String {
@@ -140,4 +141,108 @@ pub(crate) const fn limit_name(limit: LimitKind) -> &'static str {
         LimitKind::Time => "time",
         LimitKind::Depth => "depth",
     }
+}
+
+/// The reminder with each input in plan mode.
+pub(crate) const PLAN_MODE: &str = "Plan mode is on: only reading is allowed, and calls that write, run commands or reach the \
+     network are denied. Explore, then call ExitPlanMode with the plan (summary, current state, steps, tests, risks).";
+/// What is told when a person ended plan mode.
+pub(crate) const PLAN_MODE_IS_OVER: &str =
+    "Plan mode is over: you may act now, as the permission rules allow.";
+/// There is no plan mode to leave.
+pub(crate) const NOT_IN_PLAN_MODE: &str = "Plan mode is not on, so there is nothing to leave: do the work.";
+
+/// A person approved the plan.
+pub(crate) fn plan_approved(to: PermissionMode, decided: &ApprovalDecided) -> String {
+    let mode = match to {
+        PermissionMode::Default => "default",
+        PermissionMode::AcceptEdits => "accept-edits",
+        PermissionMode::Plan => "plan",
+        PermissionMode::Yolo => "yolo",
+    };
+    let said = decided
+        .message
+        .as_deref()
+        .map(str::trim)
+        .filter(|said| !said.is_empty());
+    let said = said
+        .map(|said| format!(" The person adds: {said}"))
+        .unwrap_or_default();
+    format!(
+        "The plan is approved. Plan mode is over, the mode is {mode} now: carry the plan out, step by step.{said}"
+    )
+}
+
+/// The plan was not approved.
+pub(crate) fn plan_refused(decided: &ApprovalDecided) -> String {
+    let who = match decided.decision {
+        Decision::Expired => "Nobody answered in time",
+        Decision::Allow | Decision::Deny | Decision::Answer | Decision::Withdrawn => {
+            "The plan is not approved"
+        }
+    };
+    let said = decided
+        .message
+        .as_deref()
+        .map(str::trim)
+        .filter(|said| !said.is_empty());
+    match said {
+        Some(said) => format!(
+            "{who}: {said}\nPlan mode stays on. Mend the plan, or give it as your answer if nobody can approve it."
+        ),
+        None => {
+            format!("{who}. Plan mode stays on: ask what is to be changed, or give the plan as your answer.")
+        }
+    }
+}
+
+/// The note at the beginning of a turn that begins with a plan.
+pub(crate) fn make_a_plan(plan: &Plan, limits: &Planning) -> String {
+    let open = plan.open();
+    if !open.is_empty() {
+        return format!(
+            "Steps {} of your plan are open. Go on with them, or change the plan with the tool Plan if the task is another now.",
+            numbers(&open)
+        );
+    }
+    format!(
+        "Begin with a plan: look as far as you need to, then call the tool Plan with at most {} steps, each with how it is \
+         checked. Do one step after the other, do its check, and report it done with what the check gave.",
+        limits.max_steps
+    )
+}
+
+/// The reminder before the end of a turn.
+pub(crate) fn steps_are_open(open: &[usize]) -> String {
+    format!(
+        "Steps {} of your plan are not reported done. Do them and their checks now; if they cannot be done, say why and end.",
+        numbers(open)
+    )
+}
+
+/// The result of a call that changed the plan.
+pub(crate) fn plan_kept(plan: &Plan) -> String {
+    let done = plan
+        .steps
+        .iter()
+        .filter(|step| step.status == PlanStatus::Done)
+        .count();
+    let next = plan
+        .steps
+        .iter()
+        .zip(1..)
+        .find(|(step, _)| step.status == PlanStatus::Pending);
+    let next = match next {
+        Some((step, number)) => format!(" Next is step {number}: {} (check: {}).", step.title, step.check),
+        None => " All steps are done and checked.".to_owned(),
+    };
+    format!(
+        "The plan is kept: {done} of {} steps are done.{next}",
+        plan.steps.len()
+    )
+}
+
+fn numbers(open: &[usize]) -> String {
+    let numbers: Vec<String> = open.iter().map(usize::to_string).collect();
+    numbers.join(", ")
 }

@@ -57,6 +57,26 @@ pub(crate) struct ShowArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
     pub(crate) session: String,
+    /// What of the conversation is in the model's window, and about how many tokens each part has; --context is the same
+    #[arg(long, conflicts_with = "prompt")]
+    pub(crate) window: bool,
+    /// What the model is told before the conversation: the sources with their sizes, then the text
+    #[arg(long)]
+    pub(crate) prompt: bool,
+}
+
+/// `compact`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The log keeps the whole conversation; only what the model is sent becomes shorter. Between turns it is done\nat once, in a running turn before its next model call."
+)]
+pub(crate) struct CompactArgs {
+    /// An id, an unambiguous prefix of either end, a name, or @last
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
+    pub(crate) session: String,
+    /// Do not wait until it is done
+    #[arg(long)]
+    pub(crate) no_wait: bool,
 }
 
 /// `logs`.

@@ -36,7 +36,7 @@ pub(crate) struct RunArgs {
     /// Go on in this session instead of creating one
     #[arg(long, value_name = "ID", add = ArgValueCompleter::new(sessions))]
     #[arg(conflicts_with_all = ["workdir", "mode", "name", "labels", "preset", "max_turns", "thinking", "budget"])]
-    #[arg(conflicts_with_all = ["allow", "deny", "tools", "system_prompt", "append_system_prompt"])]
+    #[arg(conflicts_with_all = ["allow", "deny", "tools", "system_prompt", "append_system_prompt", "agent"])]
     pub(crate) session: Option<String>,
     /// The working directory [default: this one]
     #[arg(short = 'C', long = "workdir", value_name = "DIR")]
@@ -74,12 +74,18 @@ pub(crate) struct RunArgs {
     /// Offer only these tools, separated by commas
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) tools: Option<Vec<String>>,
+    /// Run a custom agent: agents/NAME.md of your configuration directory, or of .agentd in the working directory
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
     /// Replace the base system prompt by this file's text
     #[arg(long, value_name = "FILE")]
     pub(crate) system_prompt: Option<PathBuf>,
     /// Add this text to the system prompt
     #[arg(long, value_name = "TEXT")]
     pub(crate) append_system_prompt: Option<String>,
+    /// Read the prompt as `attach` reads a line: @path attaches files, /plan TEXT and command files work
+    #[arg(long)]
+    pub(crate) commands: bool,
     /// Print the stored events as JSON lines, exactly, as they happen
     #[arg(long)]
     pub(crate) json: bool,
@@ -173,7 +179,8 @@ const ATTACH_KEYS: &str = "\
 Type a line and press Enter to send it: it steers a running turn, or starts the next one.
 While an approval is open: y allow, s allow for this session, a always allow, n [reason] deny;
 for a choice its number or id. Commands: /approve [once|session|always]  /deny [reason]  /answer TEXT
-/cancel  /resume  /detach  /help. Ctrl-C or Ctrl-D detaches; the session goes on.";
+/cancel  /resume  /detach  /help, and those of the daemon: /plan /mode /model /compact /todo and command files.
+@path attaches a file, @path:10-20 some lines of it. Ctrl-C or Ctrl-D detaches; the session goes on.";
 
 /// `attach`.
 #[derive(Debug, Args)]
@@ -228,4 +235,7 @@ pub(crate) struct SendArgs {
     /// The model for the turn that the message starts
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
+    /// Read the message as `attach` reads a line: @path attaches files, /help lists the commands
+    #[arg(long)]
+    pub(crate) commands: bool,
 }

@@ -4,7 +4,7 @@ use crate::render::amount::{span, tokens, word};
 use crate::render::live::text_of;
 use crate::render::transcript::{input_text, model_failed, turn_finished};
 use agentd_protocol::{
-    EventBody, HookFinished, InputCancelled, JobFinished, SessionRecovered, TodoItem, TodoStatus,
+    EventBody, HookFinished, InputCancelled, JobFinished, PlanStatus, PlanStep, SessionRecovered, TodoItem, TodoStatus,
 };
 
 /// What an event says, in one line.
@@ -21,22 +21,18 @@ pub(crate) fn summary(body: &EventBody) -> String {
         EventBody::InputAccepted(e) => input_text(&e.content),
         EventBody::InputCancelled(e) => taken_back(e),
         EventBody::NoteInjected(e) => format!("{}: {}", word(&e.kind), e.text),
-        EventBody::ContextCompacted(e) => {
-            format!(
-                "compacted: {} to {} tokens",
-                tokens(e.tokens_before),
-                tokens(e.tokens_after)
-            )
-        }
-        EventBody::ContextTruncated(e) => format!(
-            "{} long tool results cut: {} to {} tokens",
-            e.results,
-            tokens(e.tokens_before),
-            tokens(e.tokens_after)
-        ),
+        body @ (EventBody::ContextCompacted(_)
+        | EventBody::ContextTruncated(_)
+        | EventBody::ContextPruned(_)
+        | EventBody::ContextTrimmed(_)
+        | EventBody::CompactionAsked(_)
+        | EventBody::ContextKept(_)) => context(body),
         EventBody::LimitReached(e) => format!("{} at {}: {}", word(&e.limit), e.value, e.action),
         EventBody::HookFinished(e) => hook(e),
         EventBody::TodoUpdated(e) => format!("to do: {}", todo(&e.items)),
+        EventBody::ModeChanged(e) => format!("mode {}, was {}", word(&e.to), word(&e.from)),
+        EventBody::IntentClassified(e) => format!("intent {}: {}", word(&e.label), e.reason),
+        EventBody::PlanUpdated(e) => plan(&e.steps),
         EventBody::JobStarted(e) => format!("background job {}: {}", e.job, e.command),
         EventBody::JobFinished(e) => job_finished(e),
         EventBody::JobLost(e) => format!("background job {} is lost: {}", e.job, e.reason),
@@ -87,6 +83,34 @@ fn history(body: &EventBody) -> String {
         }
         EventBody::SessionRewound(e) => format!("the conversation went back to {}", e.to_seq),
         EventBody::SessionForked(e) => format!("forked from {} at {}", e.from, e.at_seq),
+        _ => String::new(),
+    }
+}
+
+/// What happened to a conversation's size.
+fn context(body: &EventBody) -> String {
+    let from_to = |before, after| format!("{} to {} tokens", tokens(before), tokens(after));
+    match body {
+        EventBody::ContextCompacted(e) => {
+            let by = e.summarised_by.as_ref();
+            let by = by.map_or_else(String::new, |by| format!(", summary by {by}"));
+            let size = from_to(e.tokens_before, e.tokens_after);
+            format!("compacted ({}): {size}{by}", e.cause.as_str())
+        }
+        EventBody::ContextTruncated(e) => {
+            let size = from_to(e.tokens_before, e.tokens_after);
+            format!("{} long tool results cut: {size}", e.results)
+        }
+        EventBody::ContextPruned(e) => {
+            let size = from_to(e.tokens_before, e.tokens_after);
+            format!("{} old tool results cleared: {size}", e.results)
+        }
+        EventBody::ContextTrimmed(e) => {
+            let size = from_to(e.tokens_before, e.tokens_after);
+            format!("{} old messages left out: {size}", e.messages)
+        }
+        EventBody::CompactionAsked(_) => "to be compacted".to_owned(),
+        EventBody::ContextKept(e) => format!("not compacted: {}", e.reason),
         _ => String::new(),
     }
 }
@@ -164,6 +188,18 @@ fn job_finished(event: &JobFinished) -> String {
 }
 
 /// How much is done, and what is being done.
+fn plan(steps: &[PlanStep]) -> String {
+    let done = steps
+        .iter()
+        .filter(|step| step.status == PlanStatus::Done)
+        .count();
+    let next = steps.iter().find(|step| step.status == PlanStatus::Pending);
+    let next = next
+        .map(|step| format!("; next: {}", step.title))
+        .unwrap_or_default();
+    format!("plan: {done} of {} done{next}", steps.len())
+}
+
 fn todo(items: &[TodoItem]) -> String {
     let done = items.iter().filter(|item| item.status == TodoStatus::Completed);
     let count = format!("{} of {} done", done.count(), items.len());

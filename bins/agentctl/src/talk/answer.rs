@@ -3,6 +3,14 @@
 use crate::render::choices_line;
 use agentd_protocol::{ApprovalKind, DecideParams, Decision, OpenApproval, Scope};
 
+/// The commands that `attach` itself knows.
+pub(crate) const HELP: &str = "\
+a line is sent to the session; // begins a line that starts with /
+/approve [once|session|always]  /deny [reason]  /answer TEXT   the open approval
+/cancel   end the turn        /resume  go on after a pause, or try a parked call now
+/compact  put a summary in the place of the conversation's beginning
+/detach   leave; the session goes on        /help";
+
 /// A typed line, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Typed {
@@ -14,6 +22,8 @@ pub(crate) enum Typed {
     Cancel,
     /// What is paused or parked goes on.
     Resume,
+    /// Have the conversation compacted.
+    Compact,
     /// Leave; the session goes on.
     Detach,
     /// Explain.
@@ -82,8 +92,9 @@ pub(crate) fn read(line: &str, open: Option<&OpenApproval>, sends: bool) -> Type
     }
     if let Some(rest) = line.strip_prefix('/') {
         return match rest.strip_prefix('/') {
-            Some(_) if sends => Typed::Send(rest.to_owned()),
-            Some(_) | None => command(rest, open),
+            // The daemon takes the second slash away.
+            Some(_) if sends => Typed::Send(line.to_owned()),
+            Some(_) | None => command(rest, open, sends),
         };
     }
     match open.and_then(|approval| answer(line, approval)) {
@@ -93,14 +104,15 @@ pub(crate) fn read(line: &str, open: Option<&OpenApproval>, sends: bool) -> Type
     }
 }
 
-fn command(text: &str, open: Option<&OpenApproval>) -> Typed {
+fn command(text: &str, open: Option<&OpenApproval>, sends: bool) -> Typed {
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let rest = rest.trim();
     match (word, open) {
         ("cancel", _) => Typed::Cancel,
         ("resume", _) => Typed::Resume,
+        ("compact", _) => Typed::Compact,
         ("detach" | "quit" | "exit", _) => Typed::Detach,
-        ("help", _) => Typed::Help,
+        ("help", _) if !sends => Typed::Help,
         ("approve" | "deny" | "answer", None) => Typed::Unclear("no approval is open".to_owned()),
         ("approve", Some(approval)) => match rest {
             "" | "once" => Typed::Decide(Answer::allow(Scope::Once)),
@@ -111,6 +123,8 @@ fn command(text: &str, open: Option<&OpenApproval>) -> Typed {
         ("deny", Some(_)) => Typed::Decide(Answer::deny(rest)),
         ("answer", Some(_)) if rest.is_empty() => Typed::Unclear("/answer TEXT".to_owned()),
         ("answer", Some(_)) => Typed::Decide(Answer::words(rest)),
+        // The daemon knows more commands, and says which ones there are.
+        (_, _) if sends => Typed::Send(format!("/{text}")),
         (other, _) => Typed::Unclear(format!("unknown command /{other}; /help lists them")),
     }
 }

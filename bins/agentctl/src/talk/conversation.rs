@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use crate::follow::{Follower, News};
 use crate::output::{Output, fault_text};
-use crate::render::{approval_lines, choices_line, decided_by, word};
-use crate::talk::answer::{Typed, read};
+use crate::render::{approval_lines, choices_line, clean, decided_by, word};
+use crate::talk::answer::{HELP, Typed, read};
 use crate::talk::asks::Asks;
 use crate::talk::console::Console;
 use crate::talk::manner::{Held, Interrupt, Manner, Unattended};
@@ -20,12 +20,6 @@ use tokio::time::Instant;
 
 /// How long a cancelled turn may take to end before we leave it.
 const CANCEL_GRACE: Duration = Duration::from_secs(15);
-
-const HELP: &str = "\
-a line is sent to the session; // begins a line that starts with /
-/approve [once|session|always]  /deny [reason]  /answer TEXT   the open approval
-/cancel   end the turn        /resume  go on after a pause, or try a parked call now
-/detach   leave; the session goes on        /help";
 
 /// Why the turn is being cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -247,10 +241,17 @@ impl<'a> Conversation<'a> {
             (Typed::Send(text), _) => {
                 let params = SendParams {
                     session: self.follower.session().to_owned(),
-                    content: vec![Block::text(text)],
+                    content: vec![Block::text(text.clone())],
+                    commands: true,
                     ..SendParams::default()
                 };
                 let sent = self.follower.client().send(&params).await.map_err(Fault::from);
+                if let Ok(Some(said)) = sent.as_ref().map(|sent| &sent.said) {
+                    if text.trim() == "/help" {
+                        self.screen.say(self.out, HELP)?;
+                    }
+                    self.screen.say(self.out, &clean(said))?;
+                }
                 self.told(sent.map(drop))?;
             }
             (Typed::Cancel, _) => {
@@ -260,6 +261,10 @@ impl<'a> Conversation<'a> {
             (Typed::Resume, _) => {
                 let resumed = self.resume().await;
                 self.told(resumed)?;
+            }
+            (Typed::Compact, _) => {
+                let asked = self.follower.compact().await;
+                self.told(asked)?;
             }
             (Typed::Detach, _) => return Ok(Some(Held::Detached)),
             (Typed::Help, _) => self.screen.say(self.out, HELP)?,

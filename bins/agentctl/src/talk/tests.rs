@@ -95,14 +95,17 @@ fn in_attach_other_lines_are_messages() {
     assert_eq!(read("y", None, true), Typed::Send("y".into()));
     assert_eq!(
         read("//etc is a path", None, true),
-        Typed::Send("/etc is a path".into())
+        Typed::Send("//etc is a path".into())
     );
     assert_eq!(read("/cancel", None, true), Typed::Cancel);
     assert_eq!(read("/resume", None, true), Typed::Resume);
+    assert_eq!(read("/compact", None, true), Typed::Compact);
     assert_eq!(read("/detach", None, true), Typed::Detach);
-    assert_eq!(read("/help", None, true), Typed::Help);
+    assert_eq!(read("/help", None, true), Typed::Send("/help".into()));
+    assert_eq!(read("/help", None, false), Typed::Help);
+    assert_eq!(read("/plan a b", None, true), Typed::Send("/plan a b".into()));
     assert!(matches!(read("/approve", None, true), Typed::Unclear(_)));
-    assert!(matches!(read("/nope", None, true), Typed::Unclear(_)));
+    assert!(matches!(read("/nope", None, false), Typed::Unclear(_)));
 }
 
 fn event(seq: Seq, turn: Option<TurnId>, body: impl Into<EventBody>) -> Event {

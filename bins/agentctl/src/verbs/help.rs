@@ -9,6 +9,7 @@ use clap::CommandFactory as _;
 use clap_complete::env::Shells;
 
 const TOPICS: [(&str, &str); 7] = [
+    ("agents", include_str!("../topics/agents.txt")),
     ("exit-codes", include_str!("../topics/exit-codes.txt")),
     ("output", include_str!("../topics/output.txt")),
     ("environment", include_str!("../topics/environment.txt")),

@@ -5,10 +5,10 @@ use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::render::{ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, UsageListRow};
+use crate::render::{ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, UsageListRow, prompt_text};
 use crate::values;
 use agentd_client::Client;
-use agentd_protocol::{ListParams, UsageParams};
+use agentd_protocol::{ListParams, SessionParams, UsageParams};
 use std::cmp::Reverse;
 use std::time::Duration;
 
@@ -81,10 +81,26 @@ fn sort(rows: &mut [SessionRow], by: Sort) {
 
 pub(crate) async fn show(ctx: &mut Ctx, args: &ShowArgs) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
+    if args.window {
+        return crate::verbs::context::show(ctx, client, args).await;
+    }
+    if args.prompt {
+        return show_prompt(ctx, &client, args).await;
+    }
     let detail = SessionDetail::from(client.get(&args.session).await?);
     let id = detail.row.session.to_string();
     let text = |paint| detail.text(paint, now());
     ctx.out.object(&detail, &id, text)?;
+    Ok(Exit::OK)
+}
+
+async fn show_prompt(ctx: &mut Ctx, client: &Client, args: &ShowArgs) -> Result<Exit, Failure> {
+    let params = SessionParams {
+        session: args.session.clone(),
+    };
+    let shown = client.prompt(&params).await?;
+    ctx.out
+        .object(&shown, &args.session, |paint| prompt_text(&shown, paint))?;
     Ok(Exit::OK)
 }
 

@@ -5,7 +5,7 @@ use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, Wanted};
-use crate::render::one_line;
+use crate::render::{clean, one_line};
 use crate::talk::{Conversation, Held, Interrupt, Manner, Place, RunResult, Screen, TurnWatch, Unattended};
 use crate::values;
 use agentd_client::Client;
@@ -33,6 +33,8 @@ pub(crate) struct Entered {
     pub(crate) after: Seq,
     /// What the session does about approvals while nobody is attached.
     pub(crate) unattended: Unattended,
+    /// What a command answered; there is no input then.
+    pub(crate) said: Option<String>,
 }
 
 /// What `run -d` and `send` print as an object.
@@ -76,11 +78,16 @@ pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> 
                 session,
                 content: prompt,
                 model: args.model.clone(),
+                commands: args.commands,
                 ..SendParams::default()
             };
             enter(&client, params).await?
         }
     };
+    if let Some(said) = &entered.said {
+        ctx.out.line(&clean(said))?;
+        return Ok(Exit::OK);
+    }
     if args.detach {
         return detached(ctx, &entered);
     }
@@ -130,9 +137,11 @@ fn create_params(args: &RunArgs, prompt: Vec<Block>, headless: bool) -> Result<C
         budget: args.budget,
         tools: args.tools.clone(),
         rules: [rules("allow", &args.allow), rules("deny", &args.deny)].concat(),
+        agent: args.agent.clone(),
         system_prompt: args.system_prompt.as_deref().map(values::text_of).transpose()?,
         append_system_prompt: args.append_system_prompt.clone(),
         headless,
+        commands: args.commands,
         ..CreateParams::default()
     })
 }
@@ -197,6 +206,7 @@ async fn create(client: &Client, params: &CreateParams) -> Result<Entered, Failu
         seq: created.seq,
         after: 0,
         unattended,
+        said: None,
     })
 }
 
@@ -219,6 +229,7 @@ pub(crate) async fn enter(client: &Client, mut params: SendParams) -> Result<Ent
         seq: sent.seq,
         after,
         unattended,
+        said: sent.said,
     })
 }
 

@@ -4,6 +4,7 @@ use crate::cli::SendArgs;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::render::clean;
 use crate::values;
 use crate::verbs::run::{Watching, check_size, enter, watch};
 use agentd_protocol::{Delivery, SendParams};
@@ -28,8 +29,13 @@ pub(crate) async fn send(ctx: &mut Ctx, args: &SendArgs) -> Result<Exit, Failure
             .map(|(_, delivery)| delivery),
         key: args.key.clone(),
         model: args.model.clone(),
+        commands: args.commands,
     };
     let entered = enter(&client, params).await?;
+    if let Some(said) = &entered.said {
+        ctx.out.line(&clean(said))?;
+        return Ok(Exit::OK);
+    }
     if args.wait {
         return watch(ctx, client, &entered, Watching::of(ctx, false, args.timeout)).await;
     }

@@ -105,6 +105,7 @@ impl Harness {
             view: Arc::new(View),
             registry: Registry::builtin(&settings.tools),
             settings: Arc::new(settings),
+            places: agentd_prompt::Places::default(),
             clock,
             facts: facts(),
             stop: stop_tx,

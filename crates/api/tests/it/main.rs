@@ -11,4 +11,6 @@ mod people;
 #[cfg(test)]
 mod transfer;
 #[cfg(test)]
+mod typed;
+#[cfg(test)]
 mod watch;

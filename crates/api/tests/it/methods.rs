@@ -45,6 +45,7 @@ async fn a_session_is_created_from_the_settings_and_what_was_asked() {
         system_prompt: None,
         append_system_prompt: None,
         rules: vec!["deny Bash".into()],
+        prompt: Some(Box::default()),
     };
     assert_eq!(first, expected);
     assert_eq!((event.by, lines.head), (Harness::ana(), 2));

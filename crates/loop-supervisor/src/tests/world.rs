@@ -79,6 +79,13 @@ async fn services(
         ModelSpec::scripted("scripted", Arc::new(Script::default())),
         "for tests",
     );
+    registry.insert(
+        ModelSpec {
+            dialect: agentd_provider::Dialect::OpenaiChat,
+            ..ModelSpec::scripted("chat", Arc::new(Script::default()))
+        },
+        "for tests",
+    );
     let client = Pointer::new("model client").handle();
     Services {
         clock,
@@ -98,7 +105,6 @@ async fn services(
         stages: Stages::default(),
         sandbox: SandboxLevel::None,
         sharing: Sharing::default(),
-        keep_recent_tokens: 20_000,
         timing: Timing::default(),
     }
 }
@@ -363,6 +369,7 @@ pub(super) fn creation(limits: LoopLimits, prompt: Option<&str>) -> Command {
         system_prompt: None,
         append_system_prompt: None,
         rules: Vec::new(),
+        prompt: None,
     };
     Command::Create {
         created: Box::new(created),

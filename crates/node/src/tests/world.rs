@@ -350,6 +350,7 @@ pub(super) fn creation(workdir: &Path, model: &str, opening: &str) -> Command {
         system_prompt: None,
         append_system_prompt: None,
         rules: Vec::new(),
+        prompt: None,
     };
     let first = NewInput {
         content: vec![Block::text(opening)],

@@ -140,6 +140,7 @@ pub(crate) fn event(session: SessionId, seq: Seq) -> EncodedEvent {
             system_prompt: None,
             append_system_prompt: None,
             rules: Vec::new(),
+            prompt: None,
         }
         .into()
     } else {

@@ -1,3 +1,6 @@
+mod retelling;
+mod room;
+mod shape;
 mod shortening;
 
 use super::*;
@@ -285,11 +288,15 @@ fn thinking_is_kept_as_it_came() {
         raw: Some(r#"{"type":"thinking","signature":"x"}"#.into()),
     };
     check(
-        vec![finished(
-            vec![thinking.clone(), Block::text("ok")],
-            Usage::default(),
-        )],
-        &[(Role::Assistant, vec![thinking, Block::text("ok")])],
+        vec![
+            input(1, "go"),
+            started(&[1]),
+            finished(vec![thinking.clone(), Block::text("ok")], Usage::default()),
+        ],
+        &[
+            (Role::User, vec![Block::text("go")]),
+            (Role::Assistant, vec![thinking, Block::text("ok")]),
+        ],
     );
 }
 

@@ -163,6 +163,7 @@ fn sessions_are_spread_over_the_credentials() {
             stamp,
             models: &models,
             input_tokens_estimate: 0,
+            sizes: Sizes::default(),
             prefix: 0,
         };
         let step = agent.step(Input::Command { command, by: ana() }, scene);

@@ -178,9 +178,16 @@ fn a_pause_or_a_cancel_while_the_conversation_is_made_shorter_is_heeded() {
     let mut world = full();
     overflow(&mut world);
     let mut cancelled = world.clone();
+    let (call, attempt, ..) = cancelled.shrinks[0];
     cancelled.cancel().unwrap();
     assert_eq!(cancelled.kinds(), ["turn.finished"]);
-    cancelled.shrink();
+    assert_eq!(asked(&cancelled), [], "it is stopped");
+    let shrunk = Shrunk::Compacted(ContextCompacted::default());
+    cancelled.input(Input::Shrunk {
+        call,
+        attempt,
+        shrunk,
+    });
     assert_eq!(cancelled.step, Step::default(), "too late");
     cancelled.check_log();
     world.command(Command::Pause { reason: "x".into() }).unwrap();

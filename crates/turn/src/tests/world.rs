@@ -37,6 +37,7 @@ pub(super) struct World {
     /// Models that are configured otherwise than [`plain`].
     pub(super) facts: BTreeMap<String, ModelFacts>,
     pub(super) tokens: u64,
+    pub(super) sizes: Sizes,
     pub(super) prefix: u64,
     /// How attempts were started, in order.
     pub(super) starts: Vec<Start>,
@@ -96,6 +97,7 @@ pub(super) fn created(limits: LoopLimits) -> SessionCreated {
         system_prompt: None,
         append_system_prompt: None,
         rules: Vec::new(),
+        prompt: None,
     }
 }
 
@@ -178,6 +180,7 @@ impl World {
             models_work: true,
             facts: BTreeMap::new(),
             tokens: 7,
+            sizes: Sizes::default(),
             prefix: 1,
             starts: Vec::new(),
             shrinks: Vec::new(),
@@ -219,6 +222,7 @@ impl World {
             stamp: Stamp::new(Timestamp(self.now), self.entropy),
             models: &models,
             input_tokens_estimate: self.tokens,
+            sizes: self.sizes,
             prefix: self.prefix,
         };
         let step = self.agent.step(input, scene);
@@ -279,7 +283,12 @@ impl World {
                 attempt,
                 how,
                 target_tokens,
+                ..
             } => self.shrinks.push((call, attempt, how, target_tokens)),
+            Effect::StopShrinking { call, attempt } => {
+                self.shrinks
+                    .retain(|(of, which, ..)| (*of, *which) != (call, attempt));
+            }
             Effect::KillModel { call, attempt } => self.models.retain(|model| *model != (call, attempt)),
             Effect::Judge { tool_call, name, .. } => self.judging.push((tool_call, name)),
             Effect::RunTool { tool_call, .. } => self.run(tool_call),
@@ -459,8 +468,21 @@ impl World {
                 summary: "s".into(),
                 tokens_before,
                 tokens_after,
+                ..ContextCompacted::default()
             }),
-            Shrink::TruncateResults => Shrunk::Truncated(ContextTruncated {
+            Shrink::Prune => Shrunk::Pruned(ContextPruned {
+                to_seq: 2,
+                results: 1,
+                tokens_before,
+                tokens_after,
+            }),
+            Shrink::Trim => Shrunk::Trimmed(ContextTrimmed {
+                to_seq: 2,
+                messages: 1,
+                tokens_before,
+                tokens_after,
+            }),
+            Shrink::TruncateResults | Shrink::CapResults => Shrunk::Truncated(ContextTruncated {
                 max_result_bytes: 2_000,
                 results: 1,
                 tokens_before,

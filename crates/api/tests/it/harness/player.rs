@@ -3,6 +3,7 @@
 use super::log::Log;
 use agentd_actor_kit::{GateMsg, SupervisorMsg, SupervisorStats};
 use agentd_api::NodeView;
+use agentd_policy::{Judgement, Subject};
 use agentd_protocol::*;
 use agentd_store::{IdempotencyKey, Outcome};
 use agentd_tools::Tool;
@@ -74,16 +75,20 @@ impl Player {
                 let edit = |row: &mut Summary| row.open_approvals.retain(|open| open.approval != approval);
                 self.done(order, decided.into(), edit).await
             }
-            Command::Update { labels, .. } => {
+            Command::Update { labels, mode, .. } => {
                 let carried = labels.clone().unwrap_or_default();
                 let updated = SessionUpdated {
                     title: None,
                     model: None,
-                    mode: None,
+                    mode,
                     labels,
                     budget: None,
                 };
-                self.done(order, updated.into(), |row| row.labels = carried).await
+                self.done(order, updated.into(), |row| {
+                    row.labels = carried;
+                    row.mode = mode.unwrap_or(row.mode);
+                })
+                .await
             }
             Command::Close { reason, .. } => {
                 let closed = SessionClosed { reason };
@@ -91,7 +96,7 @@ impl Player {
                     .await
             }
             Command::CancelTurn { .. } => Err(Fault::conflict("no_turn", "no turn runs")),
-            Command::CancelInput(_) | Command::Pause { .. } | Command::Resume { .. } => {
+            Command::CancelInput(_) | Command::Pause { .. } | Command::Resume { .. } | Command::Compact => {
                 Ok(Reply::Done { seq: 1 })
             }
         }
@@ -100,7 +105,14 @@ impl Player {
     async fn send(&self, order: &Order, new: NewInput, keys: Option<IdempotencyKey>) -> Result<Reply, Fault> {
         let input = self.log.clock.stamp().input();
         let seq = self.row(order.session).await.seq + 1;
-        let keys = kept(keys, &json!(Sent { input, seq }));
+        let keys = kept(
+            keys,
+            &json!(Sent {
+                input,
+                seq,
+                said: None
+            }),
+        );
         let bodies = vec![accepted(new, input)];
         let sent = self
             .log
@@ -270,6 +282,22 @@ impl Actor for Gate {
                 let denied = |tool: &String| rules.contains(&format!("deny {tool}"));
                 done.answer(tools.into_iter().filter(denied).collect());
             }
+            GateMsg::Judge { request, done } => {
+                let secret =
+                    matches!(&request.subject, Subject::Path { path, .. } if path.ends_with(".secret"));
+                let kind = if secret {
+                    VerdictKind::Deny
+                } else {
+                    VerdictKind::Allow
+                };
+                done.answer(Judgement {
+                    verdict: Verdict {
+                        kind,
+                        ..Judgement::denied("test", "it is secret").verdict
+                    },
+                    ..Judgement::denied("test", "it is secret")
+                });
+            }
             GateMsg::Rules { done } => done.answer(vec!["built-in: deny Bash(sudo:*)".to_owned()]),
             _ => {}
         }
@@ -312,6 +340,7 @@ fn model(name: &str) -> ModelStatus {
         usable: true,
         note: String::new(),
         default: name == "scripted",
+        context_window: 0,
         running: 0,
         waiting: 0,
         paused_until: None,

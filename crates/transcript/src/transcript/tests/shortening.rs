@@ -105,8 +105,7 @@ fn a_compaction_in_the_middle_of_a_pair_keeps_the_pair() {
         from_seq: 1,
         to_seq: 7,
         summary: "the user wants a port".into(),
-        tokens_before: 0,
-        tokens_after: 0,
+        ..ContextCompacted::default()
     };
     let after = and(before.clone(), &bodies, compacted);
     assert_eq!(unanswered(after.messages()), Vec::<String>::new());
@@ -123,8 +122,7 @@ fn the_calls_of_the_last_answer_are_never_summed_up() {
         from_seq: 1,
         to_seq: 1_000,
         summary: "s".into(),
-        tokens_before: 0,
-        tokens_after: 0,
+        ..ContextCompacted::default()
     };
     let mut after = and(before, &bodies, compacted);
     assert_eq!(after.messages().len(), 2, "the summary and the open calls");
@@ -229,8 +227,7 @@ proptest! {
                 from_seq: 1,
                 to_seq: cut_at,
                 summary: "s".into(),
-                tokens_before: 0,
-                tokens_after: 0,
+                ..ContextCompacted::default()
             };
             shorter.push(and(before.clone(), &so_far, foreign));
             for mut after in shorter {

@@ -13,6 +13,7 @@ fn status(default: bool, dialect: &str, usable: bool) -> ModelStatus {
         usable,
         note: "key main".into(),
         default,
+        context_window: 0,
         running: 0,
         waiting: 0,
         paused_until: None,

@@ -1,0 +1,53 @@
+//! One flag that has two meanings: before the verb `--context NAME` chooses a daemon, and `show --context` shows what is in
+//! the window of a session's model.
+
+use std::ffi::OsString;
+
+/// Global flags whose value is the next argument.
+const WITH_VALUE: [&str; 5] = ["--socket", "--context", "--output", "-o", "--color"];
+/// The names of `show`.
+const SHOW: [&str; 3] = ["show", "inspect", "describe"];
+
+/// The arguments with `show --context` as `show --window`. Behind that verb a daemon is chosen by `--context=NAME`.
+pub(crate) fn understood(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    let mut at = 1;
+    while let Some(arg) = args.get(at).and_then(|arg| arg.to_str()) {
+        if WITH_VALUE.contains(&arg) {
+            at += 2;
+        } else if arg.starts_with('-') {
+            at += 1;
+        } else {
+            break;
+        }
+    }
+    let verb = args.get(at).and_then(|arg| arg.to_str()).unwrap_or_default();
+    if SHOW.contains(&verb) {
+        for arg in args.iter_mut().skip(at + 1).filter(|arg| *arg == "--context") {
+            *arg = "--window".into();
+        }
+    }
+    args
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_context_of_show_is_the_window_and_any_other_is_a_daemon() {
+        let check = |typed: &str, expected: &str| {
+            let words = |text: &str| text.split(' ').map(OsString::from).collect::<Vec<_>>();
+            assert_eq!(understood(words(typed)), words(expected));
+        };
+        check("agentctl show x --context", "agentctl show x --window");
+        check("agentctl show --context x", "agentctl show --window x");
+        check(
+            "agentctl --context a -o json inspect x --context",
+            "agentctl --context a -o json inspect x --window",
+        );
+        check("agentctl show x --context=a", "agentctl show x --context=a");
+        check("agentctl ps --context a", "agentctl ps --context a");
+        check("agentctl --context show ps", "agentctl --context show ps");
+    }
+}

@@ -1,0 +1,79 @@
+//! What is in the window of a session's model, by part.
+
+use crate::render::amount::tokens;
+use crate::render::paint::Paint;
+use agentd_protocol::{SessionId, Summary};
+use agentd_transcript::Transcript;
+use serde::Serialize;
+
+/// The window and its parts.
+#[derive(Debug, Serialize)]
+pub(crate) struct ContextDetail {
+    session: SessionId,
+    model: String,
+    /// Tokens of the window, where it is known.
+    window: Option<u64>,
+    /// About how many tokens the next request has.
+    tokens: u64,
+    /// The provider counted them; otherwise they are estimated, without the system prompt and the tools.
+    counted: bool,
+    messages: usize,
+    parts: Vec<PartRow>,
+}
+
+/// One part.
+#[derive(Debug, Serialize)]
+struct PartRow {
+    part: &'static str,
+    items: usize,
+    tokens: u64,
+}
+
+impl ContextDetail {
+    pub(crate) fn new(row: &Summary, window: Option<u64>, transcript: &Transcript) -> Self {
+        let parts = transcript.parts().into_iter().map(|part| PartRow {
+            part: part.kind.as_str(),
+            items: part.items,
+            tokens: part.tokens,
+        });
+        Self {
+            session: row.session,
+            model: row.model.clone(),
+            window,
+            tokens: transcript.estimate_tokens(),
+            counted: transcript.counted(),
+            messages: transcript.messages().len(),
+            parts: parts.collect(),
+        }
+    }
+
+    /// For people.
+    pub(crate) fn text(&self, paint: Paint) -> String {
+        let of = match self.window {
+            Some(window) => {
+                let percent = self.tokens.saturating_mul(100) / window.max(1);
+                format!(" of {} ({percent} %)", tokens(window))
+            }
+            None => String::new(),
+        };
+        let mut text = format!(
+            "{}  about {} tokens{of} in {} messages, {}\n",
+            paint.bold(&self.session.short()),
+            tokens(self.tokens),
+            self.messages,
+            self.model,
+        );
+        for PartRow {
+            part,
+            items,
+            tokens: cost,
+        } in &self.parts
+        {
+            text.push_str(&format!("  {:>8}  {items:>5}  {part}\n", tokens(*cost)));
+        }
+        if !self.counted {
+            text.push_str("  estimated: the provider has not counted yet, and the system prompt and the tools come on top\n");
+        }
+        text
+    }
+}

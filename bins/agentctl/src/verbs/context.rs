@@ -1,0 +1,84 @@
+//! `compact`, and `show --context`: what of a conversation is sent to its model, and what it costs.
+
+use crate::cli::{CompactArgs, ShowArgs};
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::follow::{Follower, News, Wanted};
+use crate::render::ContextDetail;
+use agentd_client::Client;
+use agentd_protocol::{EventBody, Fault, Seq, SessionParams};
+use agentd_transcript::Transcript;
+
+/// Has a conversation compacted, and waits until it is.
+pub(crate) async fn compact(ctx: &mut Ctx, args: &CompactArgs) -> Result<Exit, Failure> {
+    let client = ctx.connect().await?;
+    let session = client.get(&args.session).await?.session.to_string();
+    let params = SessionParams {
+        session: session.clone(),
+    };
+    let asked = client.compact(&params).await?;
+    if args.no_wait {
+        ctx.out
+            .talk("asked; the log says context.compacted or context.kept when it is done");
+        return Ok(Exit::OK);
+    }
+    let mut follower = follower(ctx, client, session, asked.seq).await?;
+    loop {
+        let news = follower.next().await?;
+        match &news {
+            News::Event(event, line) => match &event.body {
+                EventBody::ContextCompacted(_) | EventBody::ContextKept(_) => {
+                    if ctx.out.human() {
+                        ctx.out.line(&crate::render::summary(&event.body))?;
+                    } else {
+                        ctx.out.json_line(line)?;
+                    }
+                    return Ok(Exit::OK);
+                }
+                _ => {}
+            },
+            News::Retrying => ctx.out.talk("the daemon went away; trying to come back"),
+            News::Delta(_) | News::Synced(_) | News::Lagged | News::Back | News::Ended(_) => {}
+        }
+        if news.is_last() {
+            let fault = Fault::conflict("session_closed", "the session was closed before it was compacted");
+            return Err(fault.into());
+        }
+    }
+}
+
+async fn follower(ctx: &Ctx, client: Client, session: String, after: Seq) -> Result<Follower, Failure> {
+    let wanted = Wanted {
+        session,
+        after,
+        tail: None,
+        deltas: false,
+        decides: false,
+    };
+    Follower::attach(ctx.dial()?, client, wanted).await
+}
+
+/// The parts of the window. The conversation is folded from the log, as the daemon does it.
+pub(crate) async fn show(ctx: &mut Ctx, client: Client, args: &ShowArgs) -> Result<Exit, Failure> {
+    let row = client.get(&args.session).await?;
+    let models = client.models().await?;
+    let window = models
+        .into_iter()
+        .find(|model| model.name == row.model)
+        .map(|model| model.context_window)
+        .filter(|window| *window > 0);
+    let mut transcript = Transcript::new();
+    let mut follower = follower(ctx, client, row.session.to_string(), 0).await?;
+    loop {
+        match follower.next().await? {
+            News::Event(event, _) => transcript.apply(&event),
+            News::Synced(_) | News::Ended(_) => break,
+            News::Delta(_) | News::Lagged | News::Retrying | News::Back => {}
+        }
+    }
+    let detail = ContextDetail::new(&row, window, &transcript);
+    let id = row.session.to_string();
+    ctx.out.object(&detail, &id, |paint| detail.text(paint))?;
+    Ok(Exit::OK)
+}

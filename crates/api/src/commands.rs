@@ -1,0 +1,228 @@
+//! Slash commands in inputs that a person typed: what the daemon does itself, and what becomes another text.
+
+use crate::api::Api;
+use crate::methods::nearest;
+use crate::prompting::blocking;
+use agentd_prompt::{command_list, command_text, slash};
+use agentd_protocol::{Block, Fault, PermissionMode, TodoStatus};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+/// The commands that are no files, with what they do.
+const BUILT_IN: [(&str, &str); 7] = [
+    (
+        "plan",
+        "/plan [TEXT]  only read and make a plan; with TEXT as the next input",
+    ),
+    (
+        "mode",
+        "/mode default|accept-edits|plan|yolo  what runs without asking",
+    ),
+    (
+        "model",
+        "/model NAME  the model from the next call on; agentctl models lists them",
+    ),
+    (
+        "compact",
+        "/compact  put a summary in the place of the conversation's beginning",
+    ),
+    ("todo", "/todo  what the agent means to do"),
+    (
+        "undo",
+        "/undo  not in this version: ask the agent to take its change back",
+    ),
+    ("help", "/help  this list"),
+];
+
+/// What a typed text turned out to be.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Typed {
+    /// An input, maybe with other words than were typed.
+    Text(Vec<Block>),
+    /// Change the mode, then send the rest if there is any.
+    Mode(PermissionMode, Option<Vec<Block>>),
+    /// Change the model.
+    Model(String),
+    /// Compact the conversation.
+    Compact,
+    /// Say what is to be done.
+    Todo,
+    /// Take the last change back.
+    Undo,
+    /// List the commands.
+    Help,
+}
+
+/// A typed text whose command is built in; none: it is a file's, or no command at all.
+fn built_in(name: &str, arguments: &str) -> Result<Option<Typed>, Fault> {
+    let rest = || (!arguments.is_empty()).then(|| vec![Block::text(arguments)]);
+    let bare = |typed: Typed| {
+        if arguments.is_empty() {
+            Ok(Some(typed))
+        } else {
+            let message = format!("/{name} takes nothing after it");
+            Err(Fault::invalid("bad_command", message).hint("write // to begin a text with a slash"))
+        }
+    };
+    match name {
+        "plan" => Ok(Some(Typed::Mode(PermissionMode::Plan, rest()))),
+        "mode" => mode(arguments).map(|mode| Some(Typed::Mode(mode, None))),
+        "model" if arguments.is_empty() => {
+            Err(Fault::invalid("bad_command", "/model needs a name").hint("`agentctl models` lists them"))
+        }
+        "model" => Ok(Some(Typed::Model(arguments.to_owned()))),
+        "compact" => bare(Typed::Compact),
+        "todo" => bare(Typed::Todo),
+        "undo" => bare(Typed::Undo),
+        "help" => bare(Typed::Help),
+        _ => Ok(None),
+    }
+}
+
+fn mode(word: &str) -> Result<PermissionMode, Fault> {
+    serde_json::from_value(serde_json::Value::from(word)).map_err(|_| {
+        let message = format!("there is no mode {:?}", crate::words::cut(word));
+        Fault::invalid("bad_command", message).hint("/mode default, accept-edits, plan or yolo")
+    })
+}
+
+/// What the list of things to do says to a person.
+pub(crate) fn todo_text(items: &[agentd_protocol::TodoItem]) -> String {
+    if items.is_empty() {
+        return "there is nothing on the list".to_owned();
+    }
+    let mut text = String::new();
+    for item in items {
+        let mark = match item.status {
+            TodoStatus::Pending => " ",
+            TodoStatus::InProgress => ">",
+            TodoStatus::Completed => "x",
+        };
+        let _ = writeln!(text, "[{mark}] {}", item.content);
+    }
+    text.trim_end().to_owned()
+}
+
+impl Api {
+    /// Reads the first block of a typed input as a command.
+    pub(crate) async fn typed(&self, workdir: &str, mut content: Vec<Block>) -> Result<Typed, Fault> {
+        let Some(Block::Text { text }) = content.first_mut() else {
+            return Ok(Typed::Text(content));
+        };
+        if text.trim_start().starts_with("//") {
+            *text = text.replacen("//", "/", 1);
+            return Ok(Typed::Text(content));
+        }
+        let Some(read) = slash(text) else {
+            return Ok(Typed::Text(content));
+        };
+        if let Some(typed) = built_in(read.name, read.arguments)? {
+            return Ok(typed);
+        }
+        let (name, arguments) = (read.name.to_owned(), read.arguments.to_owned());
+        let (places, dir) = (self.parts.places.clone(), PathBuf::from(workdir));
+        let found = blocking("the command's file", move || {
+            let found = command_text(&places, &dir, &name, &arguments);
+            let names = command_list(&places, &dir);
+            (name, found, names)
+        });
+        let (name, found, names) = found.await?;
+        match found {
+            Ok(Some(words)) => {
+                *text = words;
+                Ok(Typed::Text(content))
+            }
+            Ok(None) => {
+                let known = BUILT_IN.iter().map(|(name, _)| *name);
+                let known = known.chain(names.iter().map(|(name, _)| name.as_str()));
+                match nearest(&name, known) {
+                    // `/tmp is full` is a text; `/compcat` is a typing error.
+                    Some(near) if name.len() > 3 => {
+                        let fault = Fault::invalid("unknown_command", format!("there is no command /{name}"));
+                        Err(fault.hint(format!("did you mean /{near}? // begins a text with a slash")))
+                    }
+                    _ => Ok(Typed::Text(content)),
+                }
+            }
+            Err(why) => Err(Fault::invalid("bad_command", why)),
+        }
+    }
+
+    /// The commands, for a person.
+    pub(crate) async fn help(&self, workdir: &str) -> Result<String, Fault> {
+        let (places, dir) = (self.parts.places.clone(), PathBuf::from(workdir));
+        let files = blocking("the commands", move || command_list(&places, &dir)).await?;
+        let mut text = String::new();
+        for (_, words) in BUILT_IN {
+            let _ = writeln!(text, "{words}");
+        }
+        for (name, words) in files {
+            let _ = writeln!(text, "/{name}  {words}");
+        }
+        text.push_str("@path attaches a file, @path:10-20 some lines of it, @directory/ a list");
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::TodoItem;
+
+    #[test]
+    fn built_in_commands_are_read_with_their_arguments() {
+        let read = |name, arguments| built_in(name, arguments).map_err(|fault| fault.code);
+        let words = |text: &str| vec![Block::text(text)];
+        assert_eq!(
+            read("plan", ""),
+            Ok(Some(Typed::Mode(PermissionMode::Plan, None)))
+        );
+        assert_eq!(
+            read("plan", "fix it"),
+            Ok(Some(Typed::Mode(PermissionMode::Plan, Some(words("fix it")))))
+        );
+        assert_eq!(
+            read("mode", "accept-edits"),
+            Ok(Some(Typed::Mode(PermissionMode::AcceptEdits, None)))
+        );
+        assert_eq!(read("model", "sonnet"), Ok(Some(Typed::Model("sonnet".into()))));
+        assert_eq!(read("compact", ""), Ok(Some(Typed::Compact)));
+        assert_eq!(read("review", "x"), Ok(None));
+        for (name, arguments) in [
+            ("mode", "fast"),
+            ("mode", ""),
+            ("model", ""),
+            ("compact", "now"),
+            ("help", "me"),
+        ] {
+            assert_eq!(
+                read(name, arguments),
+                Err("bad_command".into()),
+                "{name} {arguments}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_built_in_command_is_in_the_help() {
+        for (name, words) in BUILT_IN {
+            assert!(words.starts_with(&format!("/{name}")), "{words}");
+            assert_ne!(built_in(name, "").map_err(|fault| fault.code), Ok(None), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_list_of_things_to_do_is_shown_with_marks() {
+        let item = |content: &str, status| TodoItem {
+            content: content.into(),
+            status,
+        };
+        let items = [
+            item("a", TodoStatus::Completed),
+            item("b", TodoStatus::InProgress),
+            item("c", TodoStatus::Pending),
+        ];
+        assert_eq!(todo_text(&items), "[x] a\n[>] b\n[ ] c");
+        assert_eq!(todo_text(&[]), "there is nothing on the list");
+    }
+}

@@ -1,0 +1,108 @@
+//! Files that a typed input mentions: what the rules let an agent read is attached, and what they forbid is not.
+
+use crate::api::{Api, READ, fault_of};
+use crate::prompting::blocking;
+use agentd_actor_kit::{GateMsg, JudgeRequest};
+use agentd_policy::Subject;
+use agentd_prompt::{AttachLimits, Place, attached, mentions, places_of};
+use agentd_protocol::{Block, EffectClass, Fault, PermissionMode, SessionId, VerdictKind};
+use std::path::PathBuf;
+
+/// Whose input it is.
+#[derive(Debug, Clone)]
+pub(crate) struct Speaker {
+    pub(crate) session: SessionId,
+    pub(crate) workdir: String,
+    pub(crate) mode: PermissionMode,
+    pub(crate) rules: Vec<String>,
+}
+
+impl Api {
+    /// The content with what it mentions. Only what names something in the working directory is a mention.
+    pub(crate) async fn with_mentions(
+        &self,
+        speaker: &Speaker,
+        mut content: Vec<Block>,
+    ) -> Result<Vec<Block>, Fault> {
+        let texts = content.iter().filter_map(|block| match block {
+            Block::Text { text } => Some(text.as_str()),
+            _ => None,
+        });
+        let mut named: Vec<_> = texts.flat_map(mentions).collect();
+        let most = usize::try_from(self.parts.settings.agents.mentions).unwrap_or(usize::MAX);
+        let over = named.len().saturating_sub(most);
+        named.truncate(most);
+        if named.is_empty() {
+            return Ok(content);
+        }
+        let workdir = PathBuf::from(&speaker.workdir);
+        let dir = workdir.clone();
+        let places = blocking("the mentioned files", move || places_of(&dir, named)).await?;
+        let (mut allowed, mut text) = (Vec::new(), String::new());
+        for place in places {
+            match self.forbidden(speaker, &place).await? {
+                Some(why) => text.push_str(&format!("[{} is not attached: {why}]\n", place.path)),
+                None => allowed.push(place),
+            }
+        }
+        let limits = self.attach_limits();
+        text.push_str(
+            &blocking("the mentioned files", move || {
+                attached(&workdir, &allowed, limits)
+            })
+            .await?,
+        );
+        if over > 0 {
+            text.push_str(&format!(
+                "\n[{over} more mentions are not attached: agents.mentions is {most}]"
+            ));
+        }
+        if !text.trim().is_empty() {
+            // Some dialects join texts without a gap.
+            content.push(Block::text(format!("\n\n{}", text.trim_end())));
+        }
+        Ok(content)
+    }
+
+    fn attach_limits(&self) -> AttachLimits {
+        let settings = &self.parts.settings;
+        let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        AttachLimits {
+            lines: size(settings.tools.max_lines.into()),
+            bytes: size(settings.tools.max_bytes),
+            all: size(settings.agents.mention_bytes),
+        }
+    }
+
+    /// Why the rules forbid to read a place, if they do. A person names it, so what is only asked about is allowed.
+    async fn forbidden(&self, speaker: &Speaker, place: &Place) -> Result<Option<String>, Fault> {
+        let mut paths = vec![&place.path];
+        if place.real != place.path {
+            paths.push(&place.real);
+        }
+        for path in paths {
+            let request = JudgeRequest {
+                session: speaker.session,
+                tool: if place.directory { "Ls" } else { "Read" }.to_owned(),
+                subject: Subject::Path {
+                    write: false,
+                    path: path.clone(),
+                },
+                effect: EffectClass::Read,
+                mode: speaker.mode,
+                workdir: speaker.workdir.clone(),
+                rules: speaker.rules.clone(),
+                grants: Vec::new(),
+            };
+            let judge = |done| GateMsg::Judge {
+                request: Box::new(request),
+                done,
+            };
+            let judgement = self.parts.gate.call(READ, judge).await.map_err(fault_of)?;
+            if judgement.verdict.kind == VerdictKind::Deny {
+                return Ok(Some(judgement.verdict.reason));
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,219 @@
+//! What a new session's prompt is made from: the custom agent, instruction files and skills, read beside the runtime's
+//! threads; and `session.prompt`, which shows it.
+
+use crate::api::{Api, READ};
+use agentd_prompt::{AgentDefinition, Origin, agent, session_prompt, sources, stricter, template_of};
+use agentd_protocol::{
+    CreateParams, Fault, LoopLimits, PermissionMode, Preset, PromptPart, PromptPartKind, PromptShown,
+    PromptSources, SessionParams, ToolProtocol,
+};
+use std::path::PathBuf;
+
+/// Runs what blocks beside the runtime's threads, within the time of a read.
+pub(crate) async fn blocking<T: Send + 'static>(
+    what: &'static str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Fault> {
+    let slow = || {
+        Fault::unavailable("workdir_unavailable", format!("{what} could not be read in time"))
+            .hint("look whether the working directory's file system answers")
+    };
+    let done = tokio::time::timeout(READ, tokio::task::spawn_blocking(work)).await;
+    done.map_err(|_| slow())?.map_err(|_| slow())
+}
+
+impl Api {
+    /// The custom agent that was asked for.
+    pub(crate) async fn definition(
+        &self,
+        name: Option<&str>,
+        workdir: &str,
+    ) -> Result<Option<AgentDefinition>, Fault> {
+        let Some(name) = name else { return Ok(None) };
+        let (places, workdir, name) = (self.parts.places.clone(), PathBuf::from(workdir), name.to_owned());
+        let found = blocking("the agent's file", move || agent(&places, &workdir, &name)).await?;
+        let found = found.map_err(|why| {
+            Fault::invalid("unknown_agent", why).hint("agents are Markdown files; see `agentctl help agents`")
+        })?;
+        Ok(Some(found))
+    }
+
+    /// Everything that is read from files for a new session.
+    pub(crate) async fn sources(
+        &self,
+        workdir: &str,
+        model: &str,
+        preset: Option<Preset>,
+        definition: Option<&AgentDefinition>,
+    ) -> Result<PromptSources, Fault> {
+        let template = self.template(model, preset);
+        let words = definition.map(|definition| PromptPart {
+            kind: PromptPartKind::Agent,
+            source: definition.path.clone(),
+            text: definition.prompt.clone(),
+            note: (definition.origin == Origin::Project).then(|| "from the project".to_owned()),
+        });
+        let (places, workdir) = (self.parts.places.clone(), PathBuf::from(workdir));
+        blocking("the instruction files of the working directory", move || {
+            sources(&places, &workdir, template, words)
+        })
+        .await
+    }
+
+    fn template(&self, model: &str, preset: Option<Preset>) -> &'static str {
+        let settings = &self.parts.settings;
+        let Some(model) = settings.models.get(model) else {
+            return "";
+        };
+        let Some(provider) = settings.providers.get(&model.provider) else {
+            return "";
+        };
+        let protocol = match preset.unwrap_or(settings.r#loop.preset) {
+            Preset::React => ToolProtocol::JsonText,
+            _ => model.tool_protocol,
+        };
+        template_of(provider.dialect, protocol, &model.model)
+    }
+
+    /// The tools of a custom agent, of those that the session may have.
+    pub(crate) fn narrowed(
+        &self,
+        tools: Vec<String>,
+        definition: Option<&AgentDefinition>,
+    ) -> Result<Vec<String>, Fault> {
+        let Some((definition, only)) = definition.and_then(|it| Some((it, it.tools.as_ref()?))) else {
+            return Ok(tools);
+        };
+        let named = only
+            .iter()
+            .map(|name| self.tool(name))
+            .collect::<Result<Vec<_>, _>>();
+        let named = named.map_err(|fault| Fault {
+            message: format!(
+                "the agent {} in {}: {}",
+                definition.name, definition.path, fault.message
+            ),
+            ..fault
+        })?;
+        Ok(tools.into_iter().filter(|tool| named.contains(tool)).collect())
+    }
+
+    /// The system prompt of a session and what it is made from.
+    pub(crate) async fn prompt(&self, params: SessionParams) -> Result<PromptShown, Fault> {
+        let session = self.session(&params.session).await?;
+        let (created, at) = self.first(session).await?;
+        Ok(session_prompt(&created, at))
+    }
+}
+
+/// The mode: what was asked for, else the operator's agent's, else the node's; a project's agent can only make it
+/// stricter.
+pub(crate) fn mode_of(
+    params: &CreateParams,
+    definition: Option<&AgentDefinition>,
+    node: PermissionMode,
+) -> PermissionMode {
+    let of = |origin| definition.filter(|it| it.origin == origin).and_then(|it| it.mode);
+    let mode = params.mode.or_else(|| of(Origin::Operator)).unwrap_or(node);
+    of(Origin::Project).map_or(mode, |narrower| stricter(mode, narrower))
+}
+
+/// The steps: what was asked for, else the agent's; a project's agent can only take fewer.
+pub(crate) fn turns_of(
+    params: &CreateParams,
+    definition: Option<&AgentDefinition>,
+    limits: &LoopLimits,
+) -> Option<i32> {
+    let turns = definition.and_then(|it| Some((it.origin, it.max_turns?)));
+    let cap = limits.step_cap().and_then(|cap| i32::try_from(cap).ok());
+    match (params.max_turns, turns) {
+        (asked, None) => asked,
+        (asked, Some((Origin::Operator, turns))) => asked.or(Some(turns)),
+        (asked, Some((Origin::Project, turns))) if cap.is_some_and(|cap| turns < cap) => Some(turns)
+            .filter(|turns| asked.is_none_or(|asked| asked < 0 || *turns < asked))
+            .or(asked),
+        (asked, Some((Origin::Project, _))) => asked,
+    }
+}
+
+/// The tools without those that would have nothing to do: plans, where there is no planning; skills, where there are none.
+pub(crate) fn fitting(mut tools: Vec<String>, limits: &LoopLimits, prompt: &PromptSources) -> Vec<String> {
+    let skills = prompt
+        .parts
+        .iter()
+        .any(|part| part.kind == PromptPartKind::Skills && !part.text.is_empty());
+    tools.retain(|tool| match tool.as_str() {
+        "Plan" => limits.planning.enabled,
+        "Skill" => skills,
+        _ => true,
+    });
+    tools
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn definition(origin: Origin, mode: PermissionMode, max_turns: i32) -> AgentDefinition {
+        AgentDefinition {
+            name: "a".into(),
+            description: String::new(),
+            tools: None,
+            model: None,
+            mode: Some(mode),
+            max_turns: Some(max_turns),
+            prompt: "x".into(),
+            origin,
+            path: "a.md".into(),
+        }
+    }
+
+    #[test]
+    fn i7_a_projects_agent_only_narrows_the_mode() {
+        use PermissionMode::{Default, Plan, Yolo};
+        let asked = |mode| CreateParams {
+            mode,
+            ..CreateParams::default()
+        };
+        let rows = [
+            (None, Origin::Operator, Yolo, Yolo),
+            (Some(Plan), Origin::Operator, Yolo, Plan),
+            (None, Origin::Project, Yolo, Default),
+            (Some(Yolo), Origin::Project, Plan, Plan),
+            (Some(Plan), Origin::Project, Yolo, Plan),
+        ];
+        for (mode, origin, of_agent, expected) in rows {
+            let agent = definition(origin, of_agent, 1);
+            assert_eq!(
+                mode_of(&asked(mode), Some(&agent), Default),
+                expected,
+                "{mode:?} {origin:?} {of_agent:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn i7_a_projects_agent_only_takes_fewer_steps() {
+        let limits = LoopLimits::default();
+        let rows = [
+            (None, Origin::Operator, 500, Some(500)),
+            (Some(7), Origin::Operator, 500, Some(7)),
+            (None, Origin::Project, 500, None),
+            (None, Origin::Project, 5, Some(5)),
+            (Some(-1), Origin::Project, 5, Some(5)),
+            (Some(3), Origin::Project, 5, Some(3)),
+        ];
+        for (asked, origin, turns, expected) in rows {
+            let params = CreateParams {
+                max_turns: asked,
+                ..CreateParams::default()
+            };
+            let agent = definition(origin, PermissionMode::Default, turns);
+            assert_eq!(
+                turns_of(&params, Some(&agent), &limits),
+                expected,
+                "{asked:?} {origin:?} {turns}"
+            );
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Inputs that a person typed (`commands: true`): commands are carried out, mentioned files are attached.
+
+use crate::api::Api;
+use crate::commands::{Typed, todo_text};
+use crate::mentioned::Speaker;
+use crate::validate;
+use agentd_actor_kit::Read;
+use agentd_protocol::{
+    Block, CreateParams, Event, EventBody, Fault, InputId, PermissionMode, Principal, Sent, Seq,
+    SessionCreated, SessionId, Timestamp,
+};
+use agentd_store::{IdempotencyKey, Range};
+use agentd_turn::Command;
+
+/// What became of a typed text.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// It is an input with this content.
+    Input(Vec<Block>),
+    /// It was a command, and this is its answer.
+    Said(Sent),
+}
+
+impl Api {
+    /// Carries a typed text out as far as it is a command; the rest is an input.
+    pub(crate) async fn obeyed(
+        &self,
+        who: &Principal,
+        session: SessionId,
+        content: Vec<Block>,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Outcome, Fault> {
+        let mut speaker = self.speaker(session).await?;
+        let content = match self.typed(&speaker.workdir, content).await? {
+            Typed::Text(content) => content,
+            Typed::Mode(mode, Some(rest)) => {
+                self.route(who, session, update(Some(mode), None), None).await?;
+                speaker.mode = mode;
+                rest
+            }
+            Typed::Mode(mode, None) => {
+                let words = format!("the mode is {} now", word(mode));
+                return self
+                    .said(who, session, Some(update(Some(mode), None)), words, key)
+                    .await;
+            }
+            Typed::Model(name) => {
+                let model = self.model(Some(&name)).await?;
+                let words = format!("the model is {model} now");
+                return self
+                    .said(who, session, Some(update(None, Some(model))), words, key)
+                    .await;
+            }
+            Typed::Compact => {
+                let words = "the conversation is compacted before its next model call".to_owned();
+                return self.said(who, session, Some(Command::Compact), words, key).await;
+            }
+            Typed::Todo => {
+                let words = todo_text(&self.row(session).await?.summary.todo);
+                return self.said(who, session, None, words, key).await;
+            }
+            Typed::Help => {
+                let words = self.help(&speaker.workdir).await?;
+                return self.said(who, session, None, words, key).await;
+            }
+            Typed::Undo => return Err(no_undo()),
+        };
+        Ok(Outcome::Input(self.with_mentions(&speaker, content).await?))
+    }
+
+    /// The answer to a command that is no input. It is kept with the key of what the command changes.
+    async fn said(
+        &self,
+        who: &Principal,
+        session: SessionId,
+        command: Option<Command>,
+        words: String,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Outcome, Fault> {
+        let answer = |seq: Seq| Sent {
+            input: InputId::NIL,
+            seq,
+            said: Some(words.clone()),
+        };
+        let seq = match command {
+            None => self.row(session).await?.head,
+            Some(command) => {
+                let key = key.map(|key| IdempotencyKey {
+                    answer: serde_json::to_string(&answer(0)).unwrap_or_default(),
+                    ..key
+                });
+                let reply = self.route(who, session, command, key).await?;
+                crate::answers::Answers::done(reply).seq
+            }
+        };
+        Ok(Outcome::Said(answer(seq)))
+    }
+
+    /// The same for the prompt of a new session.
+    pub(crate) async fn typed_prompt(&self, mut params: CreateParams) -> Result<CreateParams, Fault> {
+        if !params.commands {
+            return Ok(params);
+        }
+        let Some(content) = params.prompt.take() else {
+            return Ok(params);
+        };
+        let workdir = validate::workdir(&params.workdir).await?;
+        params.title = params.title.or_else(|| validate::title_from(&content));
+        let content = match self.typed(&workdir, content).await? {
+            Typed::Text(content) => content,
+            Typed::Mode(mode, Some(rest)) => {
+                params.mode = Some(mode);
+                rest
+            }
+            Typed::Mode(_, None)
+            | Typed::Model(_)
+            | Typed::Compact
+            | Typed::Todo
+            | Typed::Undo
+            | Typed::Help => {
+                let message = "this command is for a session that exists";
+                return Err(Fault::invalid("bad_command", message)
+                    .hint("say what the agent is to do, /plan TEXT, or a command that is a file"));
+            }
+        };
+        let speaker = Speaker {
+            session: SessionId::NIL,
+            workdir,
+            mode: params.mode.unwrap_or(self.parts.settings.permission.mode),
+            rules: params.rules.clone(),
+        };
+        params.prompt = Some(self.with_mentions(&speaker, content).await?);
+        Ok(params)
+    }
+
+    async fn speaker(&self, session: SessionId) -> Result<Speaker, Fault> {
+        let (created, _) = self.first(session).await?;
+        let summary = self.row(session).await?.summary;
+        Ok(Speaker {
+            session,
+            workdir: created.workdir,
+            mode: summary.mode,
+            rules: created.rules,
+        })
+    }
+
+    /// The first event of a session, and when it was.
+    pub(crate) async fn first(&self, session: SessionId) -> Result<(SessionCreated, Timestamp), Fault> {
+        let range = Range {
+            limit: 1,
+            ..Range::after(0)
+        };
+        let page = self.read(|done| Read::Load { session, range, done }).await?;
+        let first = page.events.first();
+        let event = first.and_then(|(_, line)| serde_json::from_slice::<Event>(line).ok());
+        match event.map(|event| (event.at, event.body)) {
+            Some((at, EventBody::SessionCreated(created))) => Ok((created, at)),
+            _ => Err(Fault::internal(
+                "no_first_event",
+                "the log does not begin with session.created",
+            )),
+        }
+    }
+}
+
+fn no_undo() -> Fault {
+    Fault::invalid("not_implemented", "/undo is not in this version")
+        .hint("ask the agent to take the change back; it has the tool UndoPatch")
+}
+
+const fn update(mode: Option<PermissionMode>, model: Option<String>) -> Command {
+    Command::Update {
+        title: None,
+        model,
+        mode,
+        labels: None,
+        budget: None,
+    }
+}
+
+const fn word(mode: PermissionMode) -> &'static str {
+    match mode {
+        PermissionMode::Default => "default",
+        PermissionMode::AcceptEdits => "accept-edits",
+        PermissionMode::Plan => "plan",
+        PermissionMode::Yolo => "yolo",
+    }
+}

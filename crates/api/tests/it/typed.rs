@@ -1,0 +1,179 @@
+//! Inputs that a person typed, custom agents, and the prompt that is shown.
+
+use crate::harness::Harness;
+use agentd_protocol::*;
+use serde_json::{Value, json};
+use std::fs;
+
+fn text(text: &str) -> Value {
+    json!([{ "type": "text", "text": text }])
+}
+
+fn write(h: &Harness, path: &str, content: &str) {
+    let path = h.dir.path().join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, content).unwrap();
+}
+
+async fn log(h: &Harness) -> Vec<EventBody> {
+    let lines = h
+        .call("session.export", json!({ "session": "@last" }))
+        .await
+        .unwrap();
+    let lines: Exported = serde_json::from_value(lines).unwrap();
+    let bodies = lines
+        .lines
+        .iter()
+        .map(|line| serde_json::from_str::<Event>(line).unwrap().body);
+    bodies.collect()
+}
+
+/// The texts of the last input.
+async fn heard(h: &Harness) -> Vec<String> {
+    let inputs = log(h).await.into_iter().filter_map(|body| match body {
+        EventBody::InputAccepted(input) => Some(input.content),
+        _ => None,
+    });
+    let texts = inputs
+        .last()
+        .unwrap()
+        .into_iter()
+        .filter_map(|block| match block {
+            Block::Text { text } => Some(text),
+            _ => None,
+        });
+    texts.collect()
+}
+
+async fn type_in(h: &Harness, line: &str) -> Result<Sent, Fault> {
+    let params = json!({ "session": "@last", "content": text(line), "commands": true });
+    h.call("input.send", params)
+        .await
+        .map(|sent| serde_json::from_value(sent).unwrap())
+}
+
+#[tokio::test]
+async fn mentions_are_attached_to_typed_inputs_only_and_secrets_never() {
+    let h = Harness::start().await;
+    write(&h, "src/a.rs", "fn a() {}\n");
+    write(&h, "notes.secret", "hidden\n");
+    h.session("a").await;
+    let line = "look at @src/a.rs and @notes.secret, ana@example.com, @types/node";
+    type_in(&h, line).await.unwrap();
+    let said = heard(&h).await;
+    assert_eq!(said[0], line);
+    assert!(
+        said[1].contains("<file path=\"src/a.rs\" lines=\"1-1\">\nfn a() {}\n</file>"),
+        "{said:?}"
+    );
+    assert!(
+        said[1].contains("[notes.secret is not attached: ") && !said[1].contains("hidden"),
+        "{said:?}"
+    );
+    let plain = json!({ "session": "@last", "content": text(line) });
+    h.call("input.send", plain).await.unwrap();
+    assert_eq!(heard(&h).await, [line]);
+}
+
+#[tokio::test]
+async fn commands_change_the_session_and_are_no_inputs() {
+    let h = Harness::start().await;
+    h.session("a").await;
+    let said = type_in(&h, "/mode accept-edits").await.unwrap();
+    assert_eq!(
+        (said.input, said.said.as_deref()),
+        (InputId::NIL, Some("the mode is accept-edits now"))
+    );
+    let help = type_in(&h, "/help").await.unwrap().said.unwrap();
+    assert!(help.contains("/plan [TEXT]") && help.contains("@path"), "{help}");
+    let kinds: Vec<_> = log(&h).await.iter().map(EventBody::kind).collect();
+    assert_eq!(kinds, ["session.created", "session.updated"]);
+    type_in(&h, "/plan do it").await.unwrap();
+    assert_eq!(heard(&h).await, ["do it"]);
+    let row = h
+        .call("session.get", json!({ "session": "@last" }))
+        .await
+        .unwrap();
+    assert_eq!(row["mode"], "plan");
+    let wrong = type_in(&h, "/compcat").await.unwrap_err();
+    assert_eq!(
+        (wrong.code.as_str(), wrong.hint.is_some()),
+        ("unknown_command", true)
+    );
+    for (line, heard_as) in [
+        ("/etc/hosts is wrong", "/etc/hosts is wrong"),
+        ("//plan", "/plan"),
+    ] {
+        type_in(&h, line).await.unwrap();
+        assert_eq!(heard(&h).await, [heard_as]);
+    }
+}
+
+#[tokio::test]
+async fn a_command_that_is_a_file_becomes_its_text() {
+    let h = Harness::start().await;
+    write(
+        &h,
+        ".agentd/commands/fix.md",
+        "---\ndescription: Fix an issue\n---\nFix issue $ARGUMENTS.",
+    );
+    let params = json!({ "workdir": h.workdir(), "prompt": text("/fix #12"), "commands": true });
+    h.call("session.create", params).await.unwrap();
+    assert_eq!(heard(&h).await, ["Fix issue #12."]);
+    let help = type_in(&h, "/help").await.unwrap().said.unwrap();
+    assert!(help.contains("/fix  Fix an issue"), "{help}");
+}
+
+#[tokio::test]
+async fn i7_a_projects_agent_narrows_tools_and_mode_and_its_words_are_in_the_prompt() {
+    let h = Harness::start().await;
+    write(
+        &h,
+        ".agentd/agents/reviewer.md",
+        "---\ntools: [Read, Grep, Bash]\nmode: plan\nmodel: sonnet\n---\nYou review code.",
+    );
+    write(&h, "AGENTS.md", "Use tabs.");
+    let params = json!({ "workdir": h.workdir(), "agent": "reviewer", "mode": "yolo", "tools": ["Read", "Grep", "Write"] });
+    h.call("session.create", params).await.unwrap();
+    let Some(EventBody::SessionCreated(created)) = log(&h).await.into_iter().next() else {
+        panic!("no session.created")
+    };
+    assert_eq!(created.tools, ["Read", "Grep"]);
+    assert_eq!(
+        (created.mode, created.model.as_str()),
+        (PermissionMode::Plan, "scripted")
+    );
+    let shown = h
+        .call("session.prompt", json!({ "session": "@last" }))
+        .await
+        .unwrap();
+    let shown: PromptShown = serde_json::from_value(shown).unwrap();
+    let names: Vec<_> = shown
+        .sources
+        .iter()
+        .map(|source| source.name.rsplit('/').next().unwrap())
+        .collect();
+    assert_eq!(names, ["environment", "base", "plan", "reviewer.md", "AGENTS.md"]);
+    assert!(shown.text.contains("You review code.") && shown.text.contains("Use tabs."));
+    let unknown = json!({ "workdir": h.workdir(), "agent": "revewer" });
+    assert_eq!(h.refused("session.create", unknown).await.1, "unknown_agent");
+}
+
+#[tokio::test]
+async fn the_prompt_stays_what_it_was_when_the_files_change() {
+    let h = Harness::start().await;
+    write(&h, "AGENTS.md", "Use tabs.");
+    h.session("a").await;
+    let before = h
+        .call("session.prompt", json!({ "session": "@last" }))
+        .await
+        .unwrap();
+    write(&h, "AGENTS.md", "Use spaces.");
+    assert_eq!(
+        h.call("session.prompt", json!({ "session": "@last" }))
+            .await
+            .unwrap(),
+        before
+    );
+    assert!(before["text"].as_str().unwrap().contains("Use tabs."));
+}

@@ -1,0 +1,107 @@
+//! A model that writes the summary of a conversation: it is one more kid, and whatever happens to it, the session goes on.
+
+use super::puppets::{ModelPuppet, bash};
+use super::world::{World, creation};
+use agentd_protocol::{
+    ContextCompacted, EventBody, FailureClass, LoopLimits, RunState, SessionId, ToolStatus,
+};
+use agentd_turn::Command;
+use std::time::Duration;
+
+/// A session with something to compact, between two turns.
+async fn long_session(world: &mut World) -> SessionId {
+    let session = world.clock.stamp().session();
+    let Command::Create { mut created, first } = creation(LoopLimits::default(), Some("Port it.")) else {
+        unreachable!()
+    };
+    created.model = "chat".into();
+    world.ask(session, Command::Create { created, first }).await.unwrap();
+    for n in 0..8 {
+        world.model().await.call(&[bash(&format!("echo {n}"))]);
+        world.tool().await.end(ToolStatus::Ok, &"word ".repeat(2_000));
+    }
+    world.model().await.answer("done");
+    world.until(session, "turn.finished").await;
+    session
+}
+
+async fn asked(world: &mut World) -> (SessionId, ModelPuppet) {
+    let session = long_session(world).await;
+    world.ask(session, Command::Compact).await.unwrap();
+    let kid = world.model().await;
+    (session, kid)
+}
+
+async fn compacted(world: &mut World, session: SessionId) -> ContextCompacted {
+    world.until(session, "context.compacted").await;
+    let events = world.events(session).await;
+    let found = events.into_iter().rev().find_map(|event| match event.body {
+        EventBody::ContextCompacted(compacted) => Some(compacted),
+        _ => None,
+    });
+    found.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_sessions_model_writes_the_summary_and_is_paid_by_the_session() {
+    let mut world = World::new().await;
+    let (session, kid) = asked(&mut world).await;
+    world.until_state(session, RunState::Compacting).await;
+    let body = String::from_utf8(kid.job.body.to_bytes().to_vec()).unwrap();
+    assert!(body.contains("Port it.") && body.contains("nine sections"), "{body}");
+    assert!(kid.job.tools.is_empty() && !body.contains("\"tools\""), "it is given no tools");
+    // Nobody is shown the words while they come.
+    kid.text("1. Task");
+    kid.answer("1. Task: port it.");
+    let told = compacted(&mut world, session).await;
+    assert!(told.summary.starts_with("1. Task: port it.\n## What was asked\n- Port it."));
+    assert_eq!(told.summarised_by.as_deref(), Some("chat"));
+    assert_eq!(told.usage.map(|usage| usage.total()), Some(15));
+    world.until_state(session, RunState::Idle).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn i6_a_summary_that_fails_panics_or_takes_too_long_is_made_without_a_model() {
+    for how in 0..4 {
+        let mut world = World::new().await;
+        let (session, kid) = asked(&mut world).await;
+        match how {
+            0 => kid.fail(FailureClass::Overloaded, None),
+            1 => kid.panic(),
+            2 => kid.answer("  \n"),
+            _ => {
+                world.pass(Duration::from_secs(121)).await;
+                kid.gone().await;
+            }
+        }
+        let made = compacted(&mut world, session).await;
+        assert_eq!(made.summarised_by, None, "{how}");
+        assert!(made.summary.starts_with("## What was asked\n- Port it."), "{how}: {}", made.summary);
+        assert!(world.no_job(), "{how}: it is not tried again");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_session_kills_the_kid_that_writes_its_summary() {
+    let mut world = World::new().await;
+    let (session, kid) = asked(&mut world).await;
+    let reason = "over".to_owned();
+    world.ask(session, Command::Close { reason, force: false }).await.unwrap();
+    kid.gone().await;
+    let kinds = world.kinds(session).await;
+    assert_eq!(kinds[kinds.len() - 3..], ["compaction.asked", "context.kept", "session.closed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compaction_that_a_crash_interrupts_is_done_afterwards() {
+    let mut world = World::new().await;
+    let (session, kid) = asked(&mut world).await;
+    world.crash().await;
+    kid.gone().await;
+    let again = world.model().await;
+    again.answer("1. Task: port it.");
+    let told = compacted(&mut world, session).await;
+    assert_eq!(told.summarised_by.as_deref(), Some("chat"));
+    let asks = world.kinds(session).await;
+    assert_eq!(asks.iter().filter(|kind| **kind == "compaction.asked").count(), 1);
+}

@@ -1,0 +1,185 @@
+//! Custom agents: `agents/NAME.md` of the operator, or of the project's `.agentd`.
+
+use crate::front_matter::{Words, split};
+use crate::library::{Library, named};
+use crate::places::{Origin, Places};
+use agentd_protocol::PermissionMode;
+use serde::Deserialize;
+use std::path::Path;
+
+/// The longest file of an agent.
+const MAX_BYTES: u64 = 65_536;
+
+/// A custom agent as its file defines it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentDefinition {
+    /// Its name: the file's, without `.md`.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The only tools it has; none: all.
+    pub tools: Option<Vec<String>>,
+    /// The configured name of its model. A project cannot choose one.
+    pub model: Option<String>,
+    /// Its permission mode; a project's can only be stricter than the session's.
+    pub mode: Option<PermissionMode>,
+    /// Steps in a turn.
+    pub max_turns: Option<i32>,
+    /// What it is told.
+    pub prompt: String,
+    /// Whose file it is.
+    pub origin: Origin,
+    /// Where the file is.
+    pub path: String,
+}
+
+/// What the block at the top of such a file may say. Other keys are for other programs.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Front {
+    description: String,
+    tools: Option<Words>,
+    model: Option<String>,
+    mode: Option<PermissionMode>,
+    max_turns: Option<i32>,
+}
+
+/// The agent of this name: the operator's, else the project's. Blocks: it reads files.
+///
+/// # Errors
+/// There is none, or its file cannot be used; the text says what to do.
+pub fn agent(places: &Places, workdir: &Path, name: &str) -> Result<AgentDefinition, String> {
+    if !named(name) {
+        return Err(format!(
+            "{name:?} is no name of an agent: use letters, digits, - and _"
+        ));
+    }
+    let library = Library::open(places, workdir, "agents");
+    let file = format!("{name}.md");
+    match library.find(Path::new(&file), MAX_BYTES)? {
+        Some(found) => parse(name, &found.text, found.origin, &found.path)
+            .map_err(|why| format!("the agent {name} in {}: {why}", found.path)),
+        None => Err(unknown(&library, name)),
+    }
+}
+
+fn parse(name: &str, text: &str, origin: Origin, path: &str) -> Result<AgentDefinition, String> {
+    let (front, prompt) = split::<Front>(text)?;
+    if prompt.is_empty() {
+        return Err("it says nothing after the block at the top".to_owned());
+    }
+    let inherits = |model: &String| !matches!(model.as_str(), "" | "inherit" | "auto" | "default");
+    Ok(AgentDefinition {
+        name: name.to_owned(),
+        description: front.description,
+        tools: front.tools.map(Words::into_list),
+        model: front
+            .model
+            .filter(inherits)
+            .filter(|_| origin == Origin::Operator),
+        mode: front.mode,
+        max_turns: front.max_turns.filter(|turns| *turns > 0),
+        prompt: prompt.to_owned(),
+        origin,
+        path: path.to_owned(),
+    })
+}
+
+fn unknown(library: &Library, name: &str) -> String {
+    let mut known = library.names(Some(".md"));
+    known.dedup();
+    if known.is_empty() {
+        return format!(
+            "there is no agent {name}: add agents/{name}.md to your configuration directory, or to .agentd of the working directory"
+        );
+    }
+    format!("there is no agent {name}; there are: {}", known.join(", "))
+}
+
+/// The stricter of two modes.
+#[must_use]
+pub const fn stricter(one: PermissionMode, other: PermissionMode) -> PermissionMode {
+    if rank(one) <= rank(other) { one } else { other }
+}
+
+const fn rank(mode: PermissionMode) -> u8 {
+    match mode {
+        PermissionMode::Plan => 0,
+        PermissionMode::Default => 1,
+        PermissionMode::AcceptEdits => 2,
+        PermissionMode::Yolo => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::project;
+
+    const REVIEWER: &str = "---\nname: reviewer\ndescription: Reads code\ntools: Read, Grep\nmodel: opus\nmode: plan\ncolor: red\n---\n\nYou review code.\n";
+
+    fn places(operator: Option<&Path>) -> Places {
+        Places {
+            operator: operator.map(Path::to_owned),
+            ..Places::default()
+        }
+    }
+
+    #[test]
+    fn the_operators_agent_wins_and_chooses_its_model() {
+        let workdir = project(&[(".agentd/agents/reviewer.md", "Project words.")]);
+        let operator = project(&[("agents/reviewer.md", REVIEWER)]);
+        let found = agent(&places(Some(operator.path())), workdir.path(), "reviewer").unwrap();
+        assert_eq!(found.tools, Some(vec!["Read".to_owned(), "Grep".to_owned()]));
+        assert_eq!(
+            (found.model.as_deref(), found.mode),
+            (Some("opus"), Some(PermissionMode::Plan))
+        );
+        assert_eq!(
+            (found.prompt.as_str(), found.origin),
+            ("You review code.", Origin::Operator)
+        );
+    }
+
+    #[test]
+    fn a_projects_agent_chooses_no_model() {
+        let workdir = project(&[(".agentd/agents/reviewer.md", REVIEWER)]);
+        let found = agent(&places(None), workdir.path(), "reviewer").unwrap();
+        assert_eq!((found.model, found.origin), (None, Origin::Project));
+        let off = Places {
+            project: false,
+            ..places(None)
+        };
+        assert!(agent(&off, workdir.path(), "reviewer").is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_explained() {
+        let workdir = project(&[
+            (".agentd/agents/a.md", "---\nmode: fast\n---\nx"),
+            (".agentd/agents/b.md", " "),
+        ]);
+        let why = |name| agent(&places(None), workdir.path(), name).unwrap_err();
+        assert!(
+            why("a").contains("cannot be read") && why("a").contains("a.md"),
+            "{}",
+            why("a")
+        );
+        assert!(why("b").contains("says nothing"), "{}", why("b"));
+        assert!(why("c").contains("there are: a, b"), "{}", why("c"));
+        assert!(why("../a").contains("no name"), "{}", why("../a"));
+    }
+
+    #[test]
+    fn the_stricter_mode_is_the_one_that_allows_less() {
+        use PermissionMode::{AcceptEdits, Default, Plan, Yolo};
+        for (one, other, expected) in [
+            (Yolo, Plan, Plan),
+            (Default, Yolo, Default),
+            (AcceptEdits, Default, Default),
+        ] {
+            assert_eq!(stricter(one, other), expected);
+            assert_eq!(stricter(other, one), expected);
+        }
+    }
+}

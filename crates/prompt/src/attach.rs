@@ -1,0 +1,259 @@
+//! What mentions attach: files, pieces of files, and lists of directories, read beneath the working directory.
+
+use crate::mention::Mention;
+use agentd_sandbox::{Beneath, EntryKind, SandboxError};
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+/// Entries of a directory that are listed.
+const MAX_ENTRIES: usize = 200;
+
+/// A mention that names something in the working directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The mention.
+    pub mention: Mention,
+    /// Its path, clean and relative to the working directory.
+    pub path: String,
+    /// Where that really is: another path when it is a link.
+    pub real: String,
+    /// It is a directory.
+    pub directory: bool,
+}
+
+/// How much may be attached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AttachLimits {
+    /// Lines of one file.
+    pub lines: usize,
+    /// Bytes of one file.
+    pub bytes: usize,
+    /// Bytes of all files.
+    pub all: usize,
+}
+
+/// The mentions that name something; the others are text. Blocks: it looks at files.
+#[must_use]
+pub fn places_of(workdir: &Path, mentions: Vec<Mention>) -> Vec<Place> {
+    let Ok(beneath) = Beneath::open(workdir) else {
+        return Vec::new();
+    };
+    let place = |mention: Mention| {
+        let inner = beneath.relative(&mention.path).ok()?;
+        let (real, directory) = match beneath.open_file(&inner) {
+            Ok(opened) => (opened.real, false),
+            Err(_) if beneath.entry(&inner).ok()?.kind == EntryKind::Directory => (inner.clone(), true),
+            Err(_) => return None,
+        };
+        Some(Place {
+            path: show(&inner),
+            real: show(&real),
+            directory,
+            mention,
+        })
+    };
+    mentions.into_iter().filter_map(place).collect()
+}
+
+fn show(path: &Path) -> String {
+    if path.as_os_str().is_empty() {
+        ".".to_owned()
+    } else {
+        path.display().to_string()
+    }
+}
+
+/// What these places say, as one text for the model. Blocks: it reads files.
+#[must_use]
+pub fn attached(workdir: &Path, places: &[Place], limits: AttachLimits) -> String {
+    let Ok(beneath) = Beneath::open(workdir) else {
+        return String::new();
+    };
+    let mut text = String::new();
+    let mut left = limits.all;
+    for place in places {
+        let piece = match read(&beneath, place, limits, left) {
+            Ok(piece) => piece,
+            Err(why) => format!("[{} is not attached: {why}]", place.path),
+        };
+        left = left.saturating_sub(piece.len());
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(&piece);
+    }
+    text
+}
+
+fn read(beneath: &Beneath, place: &Place, limits: AttachLimits, left: usize) -> Result<String, String> {
+    let path = PathBuf::from(&place.path);
+    if place.directory {
+        return list(beneath, &path, &place.path);
+    }
+    let opened = beneath.open_file(&path).map_err(|error| error.to_string())?;
+    if show(&opened.real) != place.real {
+        return Err("it leads to another place now".to_owned());
+    }
+    let room = limits.bytes.min(left);
+    if room == 0 {
+        return Err("there is no room left for it".to_owned());
+    }
+    let (first, last) = place.mention.lines.map_or((1, usize::MAX), |(first, last)| {
+        (
+            usize::try_from(first).unwrap_or(usize::MAX),
+            usize::try_from(last).unwrap_or(usize::MAX),
+        )
+    });
+    // A piece may lie far behind the beginning; this is as far as one is looked for.
+    let most = u64::try_from(limits.all).unwrap_or(u64::MAX).saturating_mul(16);
+    let mut bytes = Vec::new();
+    let taken = opened.file.take(most).read_to_end(&mut bytes);
+    taken.map_err(|error| error.to_string())?;
+    if bytes.contains(&0) {
+        return Err("it is no text".to_owned());
+    }
+    let content = String::from_utf8_lossy(&bytes);
+    let last = last.min(first.saturating_add(limits.lines).saturating_sub(1));
+    let (mut piece, mut shown, mut more) = (String::new(), 0_usize, false);
+    for (line, number) in content.split_inclusive('\n').zip(1_usize..) {
+        if number < first {
+            continue;
+        }
+        if number > last || piece.len() + line.len() > room {
+            more = place.mention.lines.is_none() || number <= last;
+            break;
+        }
+        piece.push_str(line);
+        shown = number;
+    }
+    if shown == 0 && !content.is_empty() {
+        return Err(if more {
+            "its line is too long".to_owned()
+        } else {
+            format!("it has no line {first}")
+        });
+    }
+    let inside = piece.trim_end_matches('\n').replace("</file>", "<\\/file>");
+    let cut = if more {
+        "\n[cut here: read the rest with Read]"
+    } else {
+        ""
+    };
+    Ok(format!(
+        "<file path=\"{}\" lines=\"{first}-{shown}\">\n{inside}{cut}\n</file>",
+        place.path
+    ))
+}
+
+fn list(beneath: &Beneath, path: &Path, name: &str) -> Result<String, String> {
+    let (entries, more) = beneath
+        .list(path, MAX_ENTRIES)
+        .map_err(|error: SandboxError| error.to_string())?;
+    let mut text = format!("<directory path=\"{name}\">\n");
+    for entry in entries {
+        let mark = if entry.kind == EntryKind::Directory {
+            "/"
+        } else {
+            ""
+        };
+        let _ = writeln!(text, "{}{mark}", entry.name);
+    }
+    if more {
+        text.push_str("[there are more]\n");
+    }
+    text.push_str("</directory>");
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mention::mentions;
+    use crate::testing::project;
+    use std::os::unix::fs::symlink;
+
+    const LIMITS: AttachLimits = AttachLimits {
+        lines: 5,
+        bytes: 100,
+        all: 200,
+    };
+
+    fn attach(workdir: &Path, text: &str) -> String {
+        attached(workdir, &places_of(workdir, mentions(text)), LIMITS)
+    }
+
+    #[test]
+    fn files_pieces_and_directories_are_attached() {
+        let dir = project(&[("src/a.rs", "one\ntwo\nthree\n"), ("src/b/c", "")]);
+        let dir = dir.path();
+        assert_eq!(
+            attach(dir, "see @src/a.rs"),
+            "<file path=\"src/a.rs\" lines=\"1-3\">\none\ntwo\nthree\n</file>"
+        );
+        assert_eq!(
+            attach(dir, "@src/a.rs:2"),
+            "<file path=\"src/a.rs\" lines=\"2-2\">\ntwo\n</file>"
+        );
+        assert_eq!(
+            attach(dir, "@src/"),
+            "<directory path=\"src\">\na.rs\nb/\n</directory>"
+        );
+        assert_eq!(
+            attach(dir, "@src/a.rs:9"),
+            "[src/a.rs is not attached: it has no line 9]"
+        );
+    }
+
+    #[test]
+    fn what_names_nothing_here_stays_text() {
+        let outside = project(&[("key", "secret")]);
+        let dir = project(&[("a", "x")]);
+        symlink(outside.path().join("key"), dir.path().join("link")).unwrap();
+        let text = "@types/node @../a @link @none.rs ana@a";
+        assert_eq!(places_of(dir.path(), mentions(text)), []);
+    }
+
+    #[test]
+    fn a_link_says_where_it_leads() {
+        let dir = project(&[(".env", "KEY=1")]);
+        symlink(".env", dir.path().join("notes.txt")).unwrap();
+        let places = places_of(dir.path(), mentions("@notes.txt"));
+        assert_eq!(
+            (places[0].path.as_str(), places[0].real.as_str()),
+            ("notes.txt", ".env")
+        );
+        let moved = Place {
+            real: "other".into(),
+            ..places[0].clone()
+        };
+        assert!(attached(dir.path(), &[moved], LIMITS).contains("another place"));
+    }
+
+    #[test]
+    fn sizes_have_limits_and_what_is_left_out_is_said() {
+        let line = "x".repeat(39);
+        let long: String = (0..9).map(|_| format!("{line}\n")).collect();
+        let dir = project(&[
+            ("many", "1\n2\n3\n4\n5\n6\n"),
+            ("long", &long),
+            ("bin", "a\0b"),
+            ("end", "</file>"),
+        ]);
+        let dir = dir.path();
+        let many = attach(dir, "@many");
+        assert!(
+            many.contains("lines=\"1-5\"") && many.contains("[cut here"),
+            "{many}"
+        );
+        let long = attach(dir, "@long @many");
+        assert!(
+            long.contains("lines=\"1-2\""),
+            "two lines of 40 bytes fit into 100: {long}"
+        );
+        assert!(attach(dir, "@bin").contains("no text"));
+        assert_eq!(attach(dir, "@end").matches("</file>").count(), 1);
+        let none = AttachLimits { all: 0, ..LIMITS };
+        assert!(attached(dir, &places_of(dir, mentions("@end")), none).contains("no room left"));
+    }
+}

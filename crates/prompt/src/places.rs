@@ -1,0 +1,110 @@
+//! Where instructions, custom agents, skills and commands are looked for.
+
+use agentd_settings::AgentsConfig;
+use std::path::{Path, PathBuf};
+
+/// The directory of a project with its agents, skills and commands.
+pub const PROJECT_DIRECTORY: &str = ".agentd";
+/// The operator's instructions for all projects, in the operator's directory.
+pub(crate) const OPERATOR_FILE: &str = "AGENTS.md";
+
+/// Where to look, with everything resolved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Places {
+    /// Names of instruction files, in the order in which those of one directory are read.
+    pub names: Vec<String>,
+    /// Bytes of instructions, all files together.
+    pub max_bytes: usize,
+    /// The operator's directory.
+    pub operator: Option<PathBuf>,
+    /// Whether the project's directory is looked at, too.
+    pub project: bool,
+}
+
+impl Default for Places {
+    /// The shipped names, without an operator.
+    fn default() -> Self {
+        Self::new(&AgentsConfig::default(), None, None)
+    }
+}
+
+impl Places {
+    /// What the settings say. `config_home` is the user's configuration directory, `home` stands for `~`.
+    #[must_use]
+    pub fn new(config: &AgentsConfig, config_home: Option<&Path>, home: Option<&Path>) -> Self {
+        let directory = config.directory.as_str();
+        let operator = if directory.is_empty() {
+            config_home
+                .map(Path::to_owned)
+                .or_else(|| home.map(|home| home.join(".config")))
+                .map(|config| config.join("agentd"))
+        } else if let Some(below) = directory.strip_prefix("~/") {
+            home.map(|home| home.join(below))
+        } else {
+            Some(PathBuf::from(directory))
+        };
+        Self {
+            names: config.instruction_files.clone(),
+            max_bytes: usize::try_from(config.instruction_bytes).unwrap_or(usize::MAX),
+            operator: operator.filter(|path| path.is_absolute()),
+            project: config.workdir,
+        }
+    }
+}
+
+/// Whose file it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// The operator's: trusted.
+    Operator,
+    /// The project's: it may only narrow.
+    Project,
+}
+
+impl Origin {
+    /// The word for people.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Project => "project",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn operator(directory: &str, config_home: Option<&str>, home: Option<&str>) -> Option<PathBuf> {
+        let config = AgentsConfig {
+            directory: directory.to_owned(),
+            ..AgentsConfig::default()
+        };
+        Places::new(&config, config_home.map(Path::new), home.map(Path::new)).operator
+    }
+
+    #[test]
+    fn the_operators_directory_is_found_as_the_configuration_is() {
+        let rows = [
+            ("", Some("/c"), Some("/home/ana"), Some("/c/agentd")),
+            ("", None, Some("/home/ana"), Some("/home/ana/.config/agentd")),
+            ("", None, None, None),
+            (
+                "~/prompts",
+                Some("/c"),
+                Some("/home/ana"),
+                Some("/home/ana/prompts"),
+            ),
+            ("~/prompts", None, None, None),
+            ("/srv/prompts", None, None, Some("/srv/prompts")),
+        ];
+        for (directory, config_home, home, expected) in rows {
+            assert_eq!(
+                operator(directory, config_home, home),
+                expected.map(PathBuf::from),
+                "{directory}"
+            );
+        }
+    }
+}

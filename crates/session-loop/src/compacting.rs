@@ -1,0 +1,344 @@
+//! A conversation becomes shorter: at once where the plan alone is enough, and after some model calls where a model writes
+//! the summary. Whatever goes wrong with those, the summary that needs no model takes its place.
+
+use crate::error::LoopError;
+use crate::shell::Shell;
+use crate::work::Task;
+use crate::workers::ModelJob;
+use agentd_actor_kit::{Alarm, CallEvent, SessionMsg, Work};
+use agentd_protocol::{Block, CallId, CompactionCause, ContextCompacted, Message, Role, Usage};
+use agentd_provider::{
+    Adjust, Dialect, EncodedHistory, ModelSpec, Params, Prompt, RequestBody, encode_prefix, encode_suffix,
+};
+use agentd_text::redact_known;
+use agentd_transcript::{SUMMARISER, estimate_tokens, retelling, summary_tokens};
+use agentd_turn::{Effect, Input, ModelAnswer, Shrink, Shrunk, Summariser};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes in a token, in the worst case of the estimate.
+const BYTES_PER_TOKEN: u64 = 3;
+/// Percent of the room that a part of the conversation may take: our estimate may be wrong.
+const PART_PERCENT: u64 = 60;
+/// A window that nobody knows.
+const CAREFUL_WINDOW: u64 = 16_000;
+/// A model that thinks before it writes needs room for that, too.
+const LEAST_OUTPUT: u64 = 4_096;
+
+/// What is wanted.
+#[derive(Debug)]
+struct Shrinking {
+    id: (CallId, u32),
+    how: Shrink,
+    target_tokens: u64,
+    cause: CompactionCause,
+    summariser: Option<Summariser>,
+}
+
+/// A summary that a model writes.
+#[derive(Debug)]
+pub(crate) struct Compacting {
+    /// For whom.
+    id: (CallId, u32),
+    /// The summary that needs no model, and what it takes away.
+    plan: ContextCompacted,
+    /// The model call of this part.
+    call: CallId,
+    by: Summariser,
+    spec: Arc<ModelSpec>,
+    parts: VecDeque<String>,
+    so_far: String,
+    usage: Usage,
+    cost_usd: Option<f64>,
+    _deadline: Alarm,
+}
+
+impl Shell {
+    /// Carries out what the core wants of the conversation's size.
+    pub(crate) async fn resize(&mut self, effect: Effect) {
+        if let Effect::StopShrinking { call, attempt } = effect {
+            self.stop_shrinking((call, attempt));
+        } else if let Effect::Shrink {
+            call,
+            attempt,
+            how,
+            target_tokens,
+            cause,
+            summariser,
+        } = effect
+        {
+            let id = (call, attempt);
+            self.shrink(Shrinking {
+                id,
+                how,
+                target_tokens,
+                cause,
+                summariser,
+            })
+            .await;
+        }
+    }
+
+    /// Makes the conversation shorter. The answer is the core's next input.
+    async fn shrink(&mut self, wanted: Shrinking) {
+        // A hook that may veto a compaction is asked here, and its veto is `Shrunk::Vetoed`.
+        tracing::debug!(session = %self.session, how = ?wanted.how, cause = wanted.cause.as_str(), "shorter");
+        let rules = self.services.config.context;
+        let target = wanted.target_tokens;
+        let transcript = &self.transcript;
+        let shrunk = match wanted.how {
+            Shrink::Compact => match transcript.plan_compaction(rules.keep_recent_tokens, target) {
+                Some(plan) => return self.compact(wanted, plan).await,
+                None => None,
+            },
+            Shrink::TruncateResults => transcript.plan_truncation(target).map(Shrunk::Truncated),
+            Shrink::CapResults => transcript.plan_cap(bytes(target, 100)).map(Shrunk::Truncated),
+            Shrink::Prune => transcript
+                .plan_pruning(rules.prune_protect_tokens, rules.prune_min_tokens)
+                .map(Shrunk::Pruned),
+            Shrink::Trim => transcript
+                .plan_trimming(self.agent.durable().limits().max_messages as usize)
+                .map(Shrunk::Trimmed),
+        };
+        self.shrunk(wanted.id, shrunk.unwrap_or(Shrunk::Nothing));
+    }
+
+    fn shrunk(&mut self, (call, attempt): (CallId, u32), shrunk: Shrunk) {
+        self.follow.push_back(Task::of(Input::Shrunk {
+            call,
+            attempt,
+            shrunk,
+        }));
+    }
+
+    async fn compact(&mut self, wanted: Shrinking, plan: ContextCompacted) {
+        let id = wanted.id;
+        match self.compacting(wanted, &plan) {
+            Some(compacting) => {
+                self.compacting = Some(Box::new(compacting));
+                self.next_part().await;
+            }
+            None => self.shrunk(id, Shrunk::Compacted(plan)),
+        }
+    }
+
+    /// A model writes the summary, if there is one that can.
+    fn compacting(&self, wanted: Shrinking, plan: &ContextCompacted) -> Option<Compacting> {
+        let by = wanted.summariser?;
+        let (of, _) = self.services.models.get(&by.model).ok()?;
+        // A script knows its own conversation only.
+        if of.dialect == Dialect::Scripted {
+            return None;
+        }
+        let spec = Arc::new(of.adjusted(&Adjust {
+            without: by.without.clone(),
+            window: by.window,
+            ..Adjust::default()
+        }));
+        let window = by.window.unwrap_or(CAREFUL_WINDOW);
+        let words = estimate_tokens(&retelling("", "")).saturating_add(estimate_tokens(SUMMARISER));
+        let besides = max_output(&spec, plan)
+            .saturating_add(summary_tokens(plan.tokens_before))
+            .saturating_add(words);
+        let room = window.saturating_sub(besides);
+        let parts = self.transcript.parts_to_retell(plan, bytes(room, PART_PERCENT));
+        let call = self.services.clock.stamp().call();
+        let within = Duration::from_millis(by.within_ms);
+        let overdue = SessionMsg::CompactionOverdue {
+            call: wanted.id.0,
+            attempt: wanted.id.1,
+        };
+        (!parts.is_empty()).then(|| Compacting {
+            id: wanted.id,
+            plan: plan.clone(),
+            call,
+            by,
+            spec,
+            parts: parts.into(),
+            so_far: String::new(),
+            usage: Usage::default(),
+            cost_usd: None,
+            _deadline: Alarm::set(&self.me, within, overdue),
+        })
+    }
+
+    /// Has the next part retold; without one the summary is complete.
+    async fn next_part(&mut self) {
+        let Some(mut compacting) = self.compacting.take() else {
+            return;
+        };
+        let Some(part) = compacting.parts.pop_front() else {
+            return self.summarised(*compacting);
+        };
+        compacting.call = self.services.clock.stamp().call();
+        let job = self.part_job(&compacting, &part);
+        let (call, attempt) = (compacting.call, 1);
+        let started = match job {
+            Some(job) => self.services.workers.model(job).await.ok(),
+            None => None,
+        };
+        match started {
+            Some(kid) => {
+                self.kids.add(kid, Work::Model { call, attempt });
+                self.compacting = Some(compacting);
+            }
+            None => self.without_a_model(*compacting, "the call could not be started"),
+        }
+        self.live.touch();
+    }
+
+    fn part_job(&self, compacting: &Compacting, part: &str) -> Option<ModelJob> {
+        let (_, client) = self.services.models.get(&compacting.by.model).ok()?;
+        let spec = &compacting.spec;
+        let message = Arc::new(Message {
+            role: Role::User,
+            content: vec![Block::text(retelling(&compacting.so_far, part))],
+        });
+        let messages = vec![message];
+        let mut history = EncodedHistory::new();
+        history.extend(spec, 0, &messages);
+        let params = Params {
+            max_output: u32::try_from(max_output(spec, &compacting.plan)).ok(),
+            ..Params::default()
+        };
+        let tokens = estimate_tokens(part).saturating_add(estimate_tokens(&compacting.so_far));
+        let ask = self.services.sharing.ask(
+            self.session,
+            self.agent.durable().settings.as_ref(),
+            spec,
+            (compacting.by.credential.clone(), false),
+            tokens,
+        );
+        Some(ModelJob {
+            to: self.me.clone(),
+            call: compacting.call,
+            attempt: 1,
+            spec: Arc::clone(spec),
+            client,
+            ask,
+            tools: Vec::new(),
+            body: RequestBody::new(
+                encode_prefix(spec, &Prompt { system: SUMMARISER }, &[], &params),
+                &history,
+                encode_suffix(spec, &[], &params),
+            ),
+            messages: if spec.record.is_some() {
+                messages
+            } else {
+                Vec::new()
+            },
+        })
+    }
+
+    /// The call works on the summary.
+    pub(crate) fn summarises(&self, call: CallId) -> bool {
+        self.compacting.as_ref().is_some_and(|run| run.call == call)
+    }
+
+    /// News of the call that writes the summary. Nobody is shown its words while they come.
+    pub(crate) async fn summary_news(&mut self, event: CallEvent) -> Result<(), LoopError> {
+        let why = match event {
+            CallEvent::Waiting(_) | CallEvent::Granted { .. } | CallEvent::Delta(..) => return Ok(()),
+            CallEvent::Answered(answer) => match self.part_told(&answer) {
+                Ok(()) => {
+                    self.next_part().await;
+                    return self.run_followers().await;
+                }
+                Err(why) => why.to_owned(),
+            },
+            CallEvent::Failed(failure) => failure.message,
+        };
+        if let Some(compacting) = self.compacting.take() {
+            self.without_a_model(*compacting, &why);
+        }
+        self.run_followers().await
+    }
+
+    fn part_told(&mut self, answer: &ModelAnswer) -> Result<(), &'static str> {
+        let compacting = self.compacting.as_mut().ok_or("nobody asked")?;
+        compacting.usage = compacting.usage.plus(answer.usage);
+        if let Some(cost) = answer.cost_usd {
+            *compacting.cost_usd.get_or_insert_default() += cost;
+        }
+        let texts = answer.content.iter().filter_map(|block| match block {
+            Block::Text { text } => Some(text.as_str()),
+            Block::Image { .. }
+            | Block::Thinking { .. }
+            | Block::ToolUse { .. }
+            | Block::ToolResult { .. }
+            | Block::Unknown => None,
+        });
+        let text = texts.collect::<Vec<_>>().join("\n");
+        if text.trim().is_empty() {
+            return Err("the model wrote no summary");
+        }
+        // It may have read a key in the conversation before that key was known as one (I8).
+        compacting.so_far = redact_known(&text).into_owned();
+        // The next part has to fit beside it.
+        let most = bytes(summary_tokens(compacting.plan.tokens_before), 100);
+        let end = compacting.so_far.floor_char_boundary(most);
+        compacting.so_far.truncate(end);
+        Ok(())
+    }
+
+    fn summarised(&mut self, compacting: Compacting) {
+        match self.transcript.with_summary(&compacting.plan, &compacting.so_far) {
+            Some(mut told) => {
+                told.summarised_by = Some(compacting.by.model);
+                told.usage = Some(compacting.usage);
+                told.cost_usd = compacting.cost_usd;
+                self.shrunk(compacting.id, Shrunk::Compacted(told));
+            }
+            None => self.without_a_model(compacting, "the model's summary is no gain"),
+        }
+    }
+
+    /// The summary that needs no model. What was spent on the other one is spent.
+    fn without_a_model(&mut self, compacting: Compacting, why: &str) {
+        tracing::warn!(session = %self.session, why, "no model wrote the summary; it is made without one");
+        self.kids.kill(&Work::Model {
+            call: compacting.call,
+            attempt: 1,
+        });
+        let mut plan = compacting.plan;
+        plan.usage = (compacting.usage.total() > 0).then_some(compacting.usage);
+        plan.cost_usd = compacting.cost_usd;
+        self.shrunk(compacting.id, Shrunk::Compacted(plan));
+    }
+
+    /// The summary takes too long, or the daemon drains.
+    pub(crate) async fn hurry_summary(
+        &mut self,
+        of: Option<(CallId, u32)>,
+        why: &str,
+    ) -> Result<(), LoopError> {
+        let Some(compacting) = self.compacting.take_if(|run| of.is_none_or(|of| of == run.id)) else {
+            return Ok(());
+        };
+        self.without_a_model(*compacting, why);
+        self.run_followers().await
+    }
+
+    /// Nobody waits for it any more.
+    fn stop_shrinking(&mut self, id: (CallId, u32)) {
+        if let Some(compacting) = self.compacting.take_if(|run| run.id == id) {
+            self.kids.kill(&Work::Model {
+                call: compacting.call,
+                attempt: 1,
+            });
+        }
+    }
+}
+
+/// Tokens that one answer may have.
+fn max_output(spec: &ModelSpec, plan: &ContextCompacted) -> u64 {
+    let wanted = summary_tokens(plan.tokens_before).saturating_mul(2);
+    wanted.max(LEAST_OUTPUT).min(spec.max_output.into())
+}
+
+/// So many percent of these tokens, as bytes.
+fn bytes(tokens: u64, percent: u64) -> usize {
+    let bytes = tokens.saturating_mul(BYTES_PER_TOKEN).saturating_mul(percent) / 100;
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,130 @@
+//! Specs of the calls about plans, which the agent's loop answers by itself, and of the tool that reads a skill.
+
+use crate::catalog::object;
+use crate::spec::ToolSpec;
+use agentd_protocol::EffectClass;
+use serde_json::json;
+
+/// The longest plan that is shown to a person.
+const MAX_PLAN: usize = 20_000;
+/// The longest title, check, reason or evidence.
+const MAX_LINE: usize = 1_000;
+/// More steps than any session allows.
+const MAX_STEPS: usize = 100;
+
+pub(crate) fn exit_plan_mode() -> ToolSpec {
+    ToolSpec {
+        name: "ExitPlanMode",
+        aliases: &["exit_plan_mode", "plan_exit", "submit_plan"],
+        title: "Show the plan for approval",
+        description: "Only in plan mode, when the plan is ready: shows it to the person, who approves it or says what is to be changed. \
+                      Approved, plan mode is over and you carry the plan out."
+            .to_owned(),
+        schema: object(
+            &json!({ "plan": { "type": "string", "minLength": 1, "maxLength": MAX_PLAN, "description": "The whole plan, in Markdown" } }),
+            &["plan"],
+        ),
+        example: json!({ "plan": "# Summary\n..." }),
+        effect: EffectClass::None,
+        idempotent: true,
+    }
+}
+
+pub(crate) fn plan() -> ToolSpec {
+    let line =
+        |what: &str| json!({ "type": "string", "minLength": 1, "maxLength": MAX_LINE, "description": what });
+    ToolSpec {
+        name: "Plan",
+        aliases: &["update_plan", "make_plan"],
+        title: "Make a plan or report a step",
+        description: "With `steps`: makes the plan of the work; later it replaces the open steps, with a `reason`. With `done` and `evidence`: \
+                      reports a step done, after its check. Done steps never change."
+            .to_owned(),
+        schema: object(
+            &json!({
+                "steps": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": MAX_STEPS,
+                    "items": object(
+                        &json!({ "title": line("What is done"), "check": line("How it is found out that it is done") }),
+                        &["title", "check"],
+                    )
+                },
+                "reason": line("Why the plan changes"),
+                "done": { "type": "integer", "minimum": 1, "description": "The number of a step, from 1" },
+                "evidence": line("What the check gave")
+            }),
+            &[],
+        ),
+        example: json!({ "steps": [{ "title": "Add the flag", "check": "cargo test -p cli" }] }),
+        effect: EffectClass::None,
+        idempotent: true,
+    }
+}
+
+pub(crate) fn skill() -> ToolSpec {
+    ToolSpec {
+        name: "Skill",
+        aliases: &["read_skill", "use_skill"],
+        title: "Read a skill",
+        description: "Reads the instructions of a skill that the system prompt lists.".to_owned(),
+        schema: object(
+            &json!({ "name": { "type": "string", "minLength": 1, "maxLength": 64, "description": "The skill's name" } }),
+            &["name"],
+        ),
+        example: json!({ "name": "release" }),
+        effect: EffectClass::None,
+        idempotent: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Registry, Subject};
+    use agentd_protocol::EffectClass;
+    use agentd_settings::ToolsConfig;
+    use serde_json::{Value, json};
+
+    fn prepared(name: &str, input: &Value) -> Result<(String, Subject, EffectClass), String> {
+        Registry::builtin(&ToolsConfig::default())
+            .prepare(name, input)
+            .map(|prepared| (prepared.title, prepared.subject, prepared.effect))
+            .map_err(|outcome| outcome.llm_text)
+    }
+
+    #[test]
+    fn they_are_about_nothing_outside_the_session() {
+        let step = json!({ "title": "a", "check": "b" });
+        for (name, input, title) in [
+            (
+                "ExitPlanMode",
+                json!({ "plan": "# Do it\nnow" }),
+                "ExitPlanMode # Do it...",
+            ),
+            ("Plan", json!({ "steps": [step] }), "Plan 1 step"),
+            (
+                "update_plan",
+                json!({ "done": 2, "evidence": "ok" }),
+                "Plan step 2 done",
+            ),
+            ("Skill", json!({ "name": "release" }), "Skill release"),
+        ] {
+            assert_eq!(
+                prepared(name, &input),
+                Ok((title.to_owned(), Subject::Nothing, EffectClass::None))
+            );
+        }
+    }
+
+    #[test]
+    fn plans_have_limits() {
+        let steps = |count: usize| vec![json!({ "title": "a", "check": "b" }); count];
+        assert!(prepared("Plan", &json!({ "steps": steps(100) })).is_ok());
+        assert!(prepared("Plan", &json!({ "steps": steps(101) })).is_err());
+        assert!(prepared("Plan", &json!({ "steps": [{ "title": "a" }] })).is_err());
+        assert!(prepared("ExitPlanMode", &json!({ "plan": "x".repeat(20_000) })).is_ok());
+        assert!(prepared("ExitPlanMode", &json!({ "plan": "x".repeat(20_001) })).is_err());
+        assert!(prepared("Skill", &json!({ "name": "x".repeat(65) })).is_err());
+    }
+}

@@ -1,0 +1,45 @@
+//! The tool Skill: the operator's skill, else the project's.
+
+use crate::context::ToolContext;
+use crate::prepared::Prepared;
+use crate::refusal::{Code, refuse};
+use agentd_prompt::{Places, skill};
+use agentd_protocol::{ToolOutcome, ToolStatus};
+use std::path::PathBuf;
+
+pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
+    let places = Places {
+        operator: ctx.limits.operator_directory.as_ref().map(PathBuf::from),
+        project: ctx.limits.project_skills,
+        ..Places::default()
+    };
+    let name = prepared.text("name");
+    match skill(&places, ctx.workdir.path(), name) {
+        Ok(skill) => {
+            let text = format!("The skill {name}, from {}:\n\n{}", skill.path, skill.text);
+            ToolOutcome::text(ToolStatus::Ok, cut(text, ctx.limits.max_bytes))
+        }
+        Err(why) => refuse(Code::InvalidArgs, format!("Skill: {why}.")),
+    }
+}
+
+fn cut(mut text: String, max_bytes: u64) -> String {
+    let max = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    if text.len() > max {
+        let end = (0..=max).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(end);
+        text.push_str("\n[cut here: the skill is longer than a result may be]");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_skill_is_cut_at_a_character() {
+        assert_eq!(cut("abc".into(), 3), "abc");
+        assert!(cut("a你b".into(), 3).starts_with("a\n[cut here"));
+    }
+}

@@ -1,0 +1,104 @@
+//! What our guess is worth: each answer says how many tokens the provider counted for what we had guessed.
+
+use std::collections::BTreeMap;
+
+/// What is added to a conversation between two answers says something of the guess from so many tokens on.
+const ENOUGH: u64 = 500;
+/// The guess and the count differ by less than this factor; what says otherwise counts something else.
+const FACTOR: u64 = 4;
+/// One, in the measure of the rates.
+const ONE: u64 = 1_000;
+/// Models of which something is remembered.
+const REMEMBERED: usize = 16;
+
+/// The tokens that providers counted, in thousandths of the guess, by model.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Rates {
+    rates: BTreeMap<String, u64>,
+    model: String,
+    /// What the provider counted up to the last answer, and what was guessed since.
+    base: Option<(u64, u64)>,
+}
+
+impl Rates {
+    /// The next answer is this model's.
+    pub(crate) fn asks(&mut self, model: &str) {
+        if self.model != model {
+            model.clone_into(&mut self.model);
+            self.base = None;
+        }
+    }
+
+    /// A guess as this model's provider would count it.
+    pub(crate) fn of(&self, guess: u64) -> u64 {
+        let rate = self.rates.get(&self.model).copied().unwrap_or(ONE);
+        let counted = u128::from(guess).saturating_mul(u128::from(rate)) / u128::from(ONE);
+        u64::try_from(counted).unwrap_or(u64::MAX)
+    }
+
+    /// So much was added to the conversation, by our guess.
+    pub(crate) fn added(&mut self, guess: u64) {
+        if let Some((_, since)) = &mut self.base {
+            *since = since.saturating_add(guess);
+        }
+    }
+
+    /// The conversation is another one.
+    pub(crate) fn lose_base(&mut self) {
+        self.base = None;
+    }
+
+    /// The provider's own count: so much was sent, so much came.
+    pub(crate) fn counted(&mut self, prompt: u64, output: u64) {
+        if let Some((before, guess)) = self.base
+            && guess >= ENOUGH
+            && prompt > before
+        {
+            let told = (prompt - before).saturating_mul(ONE) / guess;
+            let told = told.clamp(ONE / FACTOR, ONE * FACTOR);
+            if !self.rates.contains_key(&self.model) && self.rates.len() >= REMEMBERED {
+                self.rates.pop_first();
+            }
+            let rate = self.rates.entry(self.model.clone()).or_insert(told);
+            *rate = (*rate * 3 + told) / 4;
+        }
+        self.base = Some((prompt.saturating_add(output), 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guess_is_corrected_by_what_the_provider_counts_and_only_for_its_model() {
+        let mut rates = Rates::default();
+        rates.asks("m");
+        rates.counted(5_000, 100);
+        rates.added(1_000);
+        assert_eq!(rates.of(1_000), 1_000, "nothing is known yet");
+        rates.counted(7_100, 50);
+        assert_eq!(rates.of(1_000), 2_000);
+        rates.added(1_000);
+        rates.counted(8_150, 0);
+        assert_eq!(rates.of(1_000), 1_750, "one answer does not change it all");
+        rates.asks("other");
+        assert_eq!(rates.of(1_000), 1_000);
+    }
+
+    #[test]
+    fn what_cannot_be_is_not_believed() {
+        let mut rates = Rates::default();
+        rates.counted(100, 0);
+        rates.added(499);
+        rates.counted(1_000_000, 0);
+        assert_eq!(rates.of(1_000), 1_000, "too little to learn from");
+        rates.added(500);
+        rates.counted(2_000_000, 0);
+        assert_eq!(rates.of(1_000), 4_000);
+        rates.added(600);
+        rates.lose_base();
+        rates.counted(10, 0);
+        assert_eq!(rates.of(1_000), 4_000, "another conversation");
+    }
+}

@@ -1,0 +1,114 @@
+//! What is in the window, and about what it costs: for people who wonder where the tokens go.
+
+use crate::estimate;
+use crate::prune::CLEARED;
+use crate::transcript::{NOTE_MARK, Transcript};
+use agentd_protocol::{Block, Message, Role};
+use std::collections::BTreeMap;
+
+/// What kind of content a part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PartKind {
+    /// What a provider counts besides the conversation: the system prompt and the tools.
+    Frame,
+    /// The summary of what was compacted, with the files that stand behind it.
+    Summary,
+    /// What people said.
+    Said,
+    /// What agentd added.
+    Notes,
+    /// What the model answered.
+    Answers,
+    /// What it thought.
+    Thinking,
+    /// The calls that it made.
+    Calls,
+    /// Their results.
+    Results,
+    /// Results that were cleared.
+    Cleared,
+}
+
+impl PartKind {
+    /// In words.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Frame => "system prompt and tools",
+            Self::Summary => "summary",
+            Self::Said => "what people said",
+            Self::Notes => "notes of agentd",
+            Self::Answers => "answers",
+            Self::Thinking => "thinking",
+            Self::Calls => "tool calls",
+            Self::Results => "tool results",
+            Self::Cleared => "cleared tool results",
+        }
+    }
+}
+
+/// One part of the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    /// What.
+    pub kind: PartKind,
+    /// How many of them.
+    pub items: usize,
+    /// About how many tokens.
+    pub tokens: u64,
+}
+
+impl Transcript {
+    /// The parts of the next request, largest first. Together they are about [`Self::estimate_tokens`].
+    #[must_use]
+    pub fn parts(&self) -> Vec<Part> {
+        let mut sums: BTreeMap<PartKind, (usize, u64)> = BTreeMap::new();
+        let mut add = |kind, tokens| {
+            let (items, sum) = sums.entry(kind).or_default();
+            *items += 1;
+            *sum += tokens;
+        };
+        for (at, message) in self.messages.iter().enumerate() {
+            let summary = at == 0 && self.summary.is_some();
+            for block in &message.content {
+                let kind = if summary {
+                    PartKind::Summary
+                } else {
+                    kind_of(message, block)
+                };
+                add(kind, estimate::of_block(block));
+            }
+        }
+        for block in self.step.blocks() {
+            add(PartKind::Results, estimate::of_block(block));
+        }
+        let guessed: u64 = sums.values().map(|(_, tokens)| tokens).sum();
+        let mut parts: Vec<Part> = sums
+            .into_iter()
+            .map(|(kind, (items, tokens))| Part { kind, items, tokens })
+            .collect();
+        if self.counted() && self.tokens > guessed {
+            parts.push(Part {
+                kind: PartKind::Frame,
+                items: 1,
+                tokens: self.tokens - guessed,
+            });
+        }
+        parts.sort_by_key(|part| (std::cmp::Reverse(part.tokens), part.kind));
+        parts
+    }
+}
+
+fn kind_of(message: &Message, block: &Block) -> PartKind {
+    match block {
+        Block::Text { text } if text.starts_with(NOTE_MARK) => PartKind::Notes,
+        Block::Text { .. } | Block::Image { .. } | Block::Unknown => match message.role {
+            Role::User => PartKind::Said,
+            Role::Assistant => PartKind::Answers,
+        },
+        Block::Thinking { .. } => PartKind::Thinking,
+        Block::ToolUse { .. } => PartKind::Calls,
+        Block::ToolResult { content, .. } if content == CLEARED => PartKind::Cleared,
+        Block::ToolResult { .. } => PartKind::Results,
+    }
+}

@@ -1,0 +1,202 @@
+//! Old tool results make room: the model reads a note in their place. And long ones are cut, before they are sent or after.
+
+use crate::shorten::measured;
+use crate::transcript::Transcript;
+use crate::{cut, estimate};
+use agentd_protocol::{Block, ContextPruned, ContextTruncated, Message, Seq};
+use std::sync::Arc;
+
+/// What stands in the place of an old result.
+pub(crate) const CLEARED: &str =
+    "[agentd] This old tool result was cleared to make room. Call the tool again if it is needed.";
+/// No tool result is cut to less.
+const MIN_RESULT_BYTES: usize = 2_000;
+
+impl Transcript {
+    /// Which old tool results could go: the newest `protect_tokens` of results stay, and it must free `min_tokens`, because
+    /// the provider's prompt cache is lost. A function of the conversation alone.
+    #[must_use]
+    pub fn plan_pruning(&self, protect_tokens: u64, min_tokens: u64) -> Option<ContextPruned> {
+        let mut newer: u64 = self.step.blocks().map(estimate::of_block).sum();
+        let mut freed: u64 = 0;
+        let mut results: u32 = 0;
+        let mut to_seq = None;
+        for (message, seq) in self.messages.iter().zip(&self.seqs).rev() {
+            let tokens: u64 = found(message).map(estimate::estimate_tokens).sum();
+            if newer >= protect_tokens {
+                for content in found(message).filter(|content| clearable(content)) {
+                    freed = freed.saturating_add(gain(content));
+                    results = results.saturating_add(1);
+                    to_seq.get_or_insert(*seq);
+                }
+            }
+            newer = newer.saturating_add(tokens);
+        }
+        let freed = measured(freed, self.tokens, self.sealed_tokens());
+        (freed > 0 && freed >= min_tokens).then_some(ContextPruned {
+            to_seq: to_seq?,
+            results,
+            tokens_before: self.tokens,
+            tokens_after: self.tokens.saturating_sub(freed),
+        })
+    }
+
+    /// Clears the tool results up to a seq.
+    pub(crate) fn prune(&mut self, to_seq: Seq) {
+        let total = self.sealed_tokens();
+        let end = self.seqs.partition_point(|seq| *seq <= to_seq);
+        let mut freed: u64 = 0;
+        for message in self.messages.iter_mut().take(end) {
+            if !found(message).any(clearable) {
+                continue;
+            }
+            for block in &mut Arc::make_mut(message).content {
+                if let Block::ToolResult { content, .. } = block
+                    && clearable(content)
+                {
+                    freed = freed.saturating_add(gain(content));
+                    CLEARED.clone_into(content);
+                }
+            }
+        }
+        if freed > 0 {
+            self.changed(measured(freed, self.tokens, total));
+        }
+    }
+
+    /// How long tool results could be cut, so that all of the conversation has about `target_tokens`: each keeps as
+    /// much as fits, but at least 2,000 bytes. `None`: it fits already, or nothing would become shorter.
+    #[must_use]
+    pub fn plan_truncation(&self, target_tokens: u64) -> Option<ContextTruncated> {
+        let long: Vec<(usize, u64)> = self
+            .results()
+            .filter(|content| content.len() > MIN_RESULT_BYTES)
+            .map(|content| (content.len(), estimate::estimate_tokens(content)))
+            .collect();
+        let fits = |max: usize| {
+            let freed = long.iter().map(|(bytes, tokens)| {
+                let over = bytes.saturating_sub(max) as u64;
+                tokens.saturating_mul(over) / (*bytes as u64).max(1)
+            });
+            self.tokens.saturating_sub(freed.sum()) <= target_tokens
+        };
+        if self.tokens <= target_tokens {
+            return None;
+        }
+        let longest = long.iter().map(|(bytes, _)| *bytes).max()?;
+        let (mut low, mut high) = (MIN_RESULT_BYTES, longest.saturating_sub(1).max(MIN_RESULT_BYTES));
+        while low < high {
+            let middle = low.midpoint(high).saturating_add((high - low) % 2);
+            if fits(middle) {
+                low = middle;
+            } else {
+                high = middle.saturating_sub(1);
+            }
+        }
+        self.plan_cap(low)
+    }
+
+    /// Each tool result in at most so many bytes, but at least 2,000. `None`: none is longer.
+    #[must_use]
+    pub fn plan_cap(&self, max_bytes: usize) -> Option<ContextTruncated> {
+        let max = max_bytes.max(MIN_RESULT_BYTES);
+        let mut after = self.clone();
+        let results = after.truncate(max);
+        (results > 0 && after.tokens < self.tokens).then_some(ContextTruncated {
+            max_result_bytes: max as u64,
+            results,
+            tokens_before: self.tokens,
+            tokens_after: after.tokens,
+        })
+    }
+
+    /// Cuts the tool results that are longer; says how many.
+    pub(crate) fn truncate(&mut self, max_bytes: usize) -> u32 {
+        let total = self.sealed_tokens();
+        let (mut results, mut freed) = (0_u32, 0_u64);
+        for message in &mut self.messages {
+            if !found(message).any(|content| content.len() > max_bytes) {
+                continue;
+            }
+            for block in &mut Arc::make_mut(message).content {
+                if let Some(gain) = shorten(block, max_bytes) {
+                    freed = freed.saturating_add(gain);
+                    results = results.saturating_add(1);
+                }
+            }
+        }
+        if results > 0 {
+            self.changed(measured(freed, self.tokens, total));
+        }
+        // Results that no request has had yet: nothing that was sent changes.
+        let mut fresh: u64 = 0;
+        for block in self.step.blocks_mut() {
+            if let Some(gain) = shorten(block, max_bytes) {
+                fresh = fresh.saturating_add(gain);
+                results = results.saturating_add(1);
+            }
+        }
+        self.tokens = self.tokens.saturating_sub(self.rate.of(fresh));
+        results
+    }
+
+    /// Sealed messages are other ones now, and have so many tokens less.
+    pub(crate) fn changed(&mut self, freed: u64) {
+        self.tokens = self.tokens.saturating_sub(freed);
+        self.generation = self.generation.saturating_add(1);
+        self.rate.lose_base();
+    }
+
+    /// The longest tool result that no request has had yet, in bytes.
+    #[must_use]
+    pub fn longest_new_result(&self) -> usize {
+        let lengths = self.step.blocks().map(|block| match block {
+            Block::ToolResult { content, .. } => content.len(),
+            _ => 0,
+        });
+        lengths.max().unwrap_or(0)
+    }
+
+    pub(crate) fn sealed_tokens(&self) -> u64 {
+        self.messages
+            .iter()
+            .map(|message| estimate::of_blocks(&message.content))
+            .sum()
+    }
+
+    fn results(&self) -> impl Iterator<Item = &str> {
+        let sealed = self.messages.iter().flat_map(|message| &message.content);
+        sealed.chain(self.step.blocks()).filter_map(result)
+    }
+}
+
+fn result(block: &Block) -> Option<&str> {
+    match block {
+        Block::ToolResult { content, .. } => Some(content.as_str()),
+        _ => None,
+    }
+}
+
+fn found(message: &Message) -> impl Iterator<Item = &str> {
+    message.content.iter().filter_map(result)
+}
+
+/// Short ones gain nothing, and those that were cleared are short.
+fn clearable(content: &str) -> bool {
+    content.len() > CLEARED.len() * 2
+}
+
+fn gain(content: &str) -> u64 {
+    estimate::estimate_tokens(content).saturating_sub(estimate::estimate_tokens(CLEARED))
+}
+
+fn shorten(block: &mut Block, max_bytes: usize) -> Option<u64> {
+    let Block::ToolResult { content, .. } = block else {
+        return None;
+    };
+    let cut = cut::head_and_tail(content, max_bytes)?;
+    let before = estimate::estimate_tokens(content);
+    let gain = before.saturating_sub(estimate::estimate_tokens(&cut));
+    *content = cut;
+    Some(gain)
+}

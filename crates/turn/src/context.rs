@@ -1,0 +1,309 @@
+//! Before each model call: does the conversation still fit, and what is done so that it does?
+//!
+//! In this order: results that are too long for the window are cut, old results are cleared, messages are trimmed to the
+//! operator's number, the beginning becomes a summary, and at last all results are cut. Each is asked for once for a call
+//! (a summary up to three times) and is a fact in the log. What the model refuses all the same is for `overflow.rs`.
+
+use crate::draft::Draft;
+use crate::durable::Durable;
+use crate::effect::{Effect, Shrink, Summariser};
+use crate::input::{Scene, Shrunk};
+use crate::overflow::{self, Shrinking};
+use crate::{launch, limits};
+use agentd_protocol::{CompactionAsked, CompactionCause, ContextKept, EventBody, Fault};
+
+/// One tool result may take so many percent of the window.
+const RESULT_PERCENT: u64 = 30;
+/// Bytes in a token, most of the time.
+const BYTES_PER_TOKEN_LIKELY: u64 = 4;
+/// Bytes in a token, in the worst case of the estimate.
+const BYTES_PER_TOKEN: u64 = 3;
+/// Percent of the window that a compaction leaves: what then has to be added before the next one is more than 40 percent,
+/// so that a long session is not always being compacted.
+const AFTER_COMPACTION: u64 = 35;
+/// The operator's reserve may take at most so many percent of a small window.
+const RESERVE_PERCENT: u64 = 20;
+/// Compactions in a row, without a step between them.
+pub(crate) const MAX_IN_ROW: u32 = 3;
+/// What pruning does not free now is asked about again when the conversation has grown by so many percent of that.
+const ASK_AGAIN_PERCENT: u64 = 25;
+
+/// What the operator decides about long conversations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContextRules {
+    /// Thousandths of the window at which a conversation is compacted.
+    pub compact_at_permille: u64,
+    /// Tokens at its end that stay word for word.
+    pub keep_recent_tokens: u64,
+    /// Tokens of the window that are kept free for the answer.
+    pub reserve_tokens: u64,
+    /// Tokens of the newest tool results that are never cleared.
+    pub prune_protect_tokens: u64,
+    /// Old tool results are cleared when it frees so many tokens; 0: never.
+    pub prune_min_tokens: u64,
+    /// A model may take so long for a summary; 0: summaries are made without a model.
+    pub summary_ms: u64,
+}
+
+impl Default for ContextRules {
+    fn default() -> Self {
+        Self {
+            compact_at_permille: 800,
+            keep_recent_tokens: 20_000,
+            reserve_tokens: 16_384,
+            prune_protect_tokens: 40_000,
+            prune_min_tokens: 20_000,
+            summary_ms: 120_000,
+        }
+    }
+}
+
+/// How large the conversation is, besides its estimate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Sizes {
+    /// Tokens of inputs that wait and may join.
+    pub waiting_tokens: u64,
+    /// Tokens of the system prompt and the tools, where no provider has counted them yet.
+    pub frame_tokens: u64,
+    /// Sealed messages.
+    pub messages: u64,
+    /// Bytes of the longest tool result that no request has had yet.
+    pub longest_new_result: u64,
+}
+
+impl Scene<'_> {
+    /// The scene is from before this decision: what the decision itself adds to the conversation counts, too.
+    pub(crate) fn grow(&mut self, body: &EventBody) {
+        let text = match body {
+            EventBody::ToolFinished(finished) => {
+                let bytes = finished.outcome.llm_text.len() as u64;
+                self.sizes.longest_new_result = self.sizes.longest_new_result.max(bytes);
+                bytes
+            }
+            EventBody::NoteInjected(note) => note.text.len() as u64,
+            EventBody::ModelFinished(finished) => {
+                let usage = &finished.usage;
+                let prompt = usage.input.saturating_add(usage.cache_read);
+                let prompt = prompt.saturating_add(usage.cache_write);
+                if prompt > 0 {
+                    self.input_tokens_estimate = prompt.saturating_add(usage.output);
+                }
+                return;
+            }
+            EventBody::ModelStarted(_) => {
+                self.sizes.longest_new_result = 0;
+                return;
+            }
+            _ => return,
+        };
+        let tokens = text.div_ceil(BYTES_PER_TOKEN_LIKELY);
+        self.input_tokens_estimate = self.input_tokens_estimate.saturating_add(tokens);
+    }
+}
+
+/// What was done for the next call, and when to ask for pruning again.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Preparing {
+    /// What needs not be asked again for this call.
+    done: Vec<Shrink>,
+    /// Pruning gains nothing before the conversation has so many tokens.
+    prune_from: u64,
+}
+
+impl Preparing {
+    /// The call begins: the next one is prepared anew.
+    pub(crate) fn launched(&mut self) {
+        self.done.clear();
+    }
+}
+
+/// What is known of the model's window, in tokens of our measure.
+#[derive(Debug, Clone, Copy)]
+struct Room {
+    window: u64,
+    /// A longer conversation is compacted.
+    line: u64,
+}
+
+fn room(draft: &Draft<'_, '_>, model: &str) -> Option<Room> {
+    let window = overflow::window(draft, model)?;
+    let rules = draft.config().context;
+    let max_output = (draft.scene.models)(model).map_or(0, |facts| facts.max_output);
+    let reserve = rules
+        .reserve_tokens
+        .min(window.saturating_mul(RESERVE_PERCENT) / 100);
+    let reserve = reserve.max(overflow::of_answer(max_output, window));
+    let share = window.saturating_mul(rules.compact_at_permille) / 1_000;
+    let line = share.min(window.saturating_sub(reserve));
+    Some(Room { window, line })
+}
+
+fn tokens(draft: &Draft<'_, '_>) -> u64 {
+    let sizes = draft.scene.sizes;
+    draft
+        .scene
+        .input_tokens_estimate
+        .saturating_add(sizes.waiting_tokens)
+        .saturating_add(sizes.frame_tokens)
+}
+
+/// Asks for a shorter conversation where the next call needs one. True: the call has to wait for it.
+pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
+    if draft.seen().shrinking.is_some() {
+        return true;
+    }
+    if limits::spent(draft.durable(), draft.now()) {
+        // The turn is about to end; a summary would only cost.
+        return false;
+    }
+    let model = launch::model(draft, None);
+    if draft.durable().compaction_asked {
+        let target = manual_target(draft, &model);
+        return ask(draft, Shrink::Compact, target, CompactionCause::Manual);
+    }
+    let Some(room) = room(draft, &model) else {
+        return false;
+    };
+    match wanted(draft, room) {
+        Some((how, target)) => ask(draft, how, target, CompactionCause::Threshold),
+        None => false,
+    }
+}
+
+fn wanted(draft: &Draft<'_, '_>, room: Room) -> Option<(Shrink, u64)> {
+    let (rules, sizes) = (draft.config().context, draft.scene.sizes);
+    let preparing = &draft.seen().preparing;
+    let left = |how| !preparing.done.contains(&how);
+    let (tokens, long) = (tokens(draft), room.window.saturating_mul(RESULT_PERCENT) / 100);
+    let long_bytes = long.saturating_mul(BYTES_PER_TOKEN);
+    if left(Shrink::CapResults) && sizes.longest_new_result > long_bytes {
+        return Some((Shrink::CapResults, long));
+    }
+    let pays = tokens > room.line / 2 && tokens >= preparing.prune_from;
+    if left(Shrink::Prune) && rules.prune_min_tokens > 0 && pays {
+        return Some((Shrink::Prune, 0));
+    }
+    let most = u64::from(draft.durable().limits().max_messages);
+    if left(Shrink::Trim) && most > 0 && sizes.messages >= most {
+        return Some((Shrink::Trim, 0));
+    }
+    if tokens <= room.line {
+        return None;
+    }
+    let in_row = draft.turn().map_or(0, |turn| turn.in_row());
+    if left(Shrink::Compact) && in_row < MAX_IN_ROW {
+        let besides = sizes.waiting_tokens.saturating_add(sizes.frame_tokens);
+        let after = room.window.saturating_mul(AFTER_COMPACTION) / 100;
+        return Some((Shrink::Compact, after.min(room.line / 2).saturating_sub(besides)));
+    }
+    left(Shrink::TruncateResults).then_some((Shrink::TruncateResults, room.line))
+}
+
+/// What a compaction leaves that a principal asked for: half of it, but not more than one that has to be.
+fn manual_target(draft: &Draft<'_, '_>, model: &str) -> u64 {
+    let half = draft.scene.input_tokens_estimate / 2;
+    room(draft, model).map_or(half, |room| {
+        half.min(room.window.saturating_mul(AFTER_COMPACTION) / 100)
+    })
+}
+
+/// Always true: who asks waits.
+fn ask(
+    draft: &mut Draft<'_, '_>,
+    how: Shrink,
+    target_tokens: u64,
+    cause: CompactionCause,
+) -> bool {
+    let call = draft.stamp().call();
+    let shrinking = Shrinking {
+        call,
+        attempt: 0,
+        how,
+        cause,
+        since: draft.now(),
+        target_tokens,
+    };
+    overflow::begin(draft, shrinking);
+    true
+}
+
+/// Who writes the summary: the model of the next call, as its errors taught us to ask it.
+pub(crate) fn summariser(draft: &Draft<'_, '_>, model: &str) -> Option<Summariser> {
+    let within_ms = draft.config().context.summary_ms;
+    let facts = (draft.scene.models)(model).ok()?;
+    let taught = draft.durable().outer.taught_of(model);
+    (within_ms > 0).then(|| Summariser {
+        model: model.to_owned(),
+        credential: launch::credential(draft, &facts),
+        without: taught.without.into_iter().collect(),
+        window: overflow::window(draft, model),
+        within_ms,
+    })
+}
+
+/// What came of it, before a call or between turns.
+pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, asked: Shrinking, shrunk: Shrunk) {
+    draft.volatile().shrinking = None;
+    let tokens = tokens(draft);
+    let min = draft.config().context.prune_min_tokens;
+    let preparing = &mut draft.volatile().preparing;
+    if asked.how == Shrink::Prune {
+        preparing.prune_from = tokens.saturating_add(min.saturating_mul(ASK_AGAIN_PERCENT) / 100);
+    }
+    // A compaction that gained something may be followed by another one.
+    if !matches!(shrunk, Shrunk::Compacted(_)) {
+        preparing.done.push(asked.how);
+    }
+    if let Some(why) = overflow::write_down(draft, asked, shrunk)
+        && asked.cause == CompactionCause::Manual
+    {
+        draft.emit(ContextKept { reason: why });
+    }
+}
+
+/// Between two turns: a compaction that a principal asked for comes before what waits. True: it runs.
+pub(crate) fn between_turns(draft: &mut Draft<'_, '_>) -> bool {
+    if draft.seen().shrinking.is_some() {
+        return true;
+    }
+    if !draft.durable().compaction_asked || draft.held() || draft.durable().closed.is_some() {
+        return false;
+    }
+    let model = launch::model(draft, None);
+    let target = manual_target(draft, &model);
+    ask(draft, Shrink::Compact, target, CompactionCause::Manual)
+}
+
+/// A principal wants it: durable at once, done before the next model call, or now where no turn runs.
+pub(crate) fn wish(draft: &mut Draft<'_, '_>) -> Result<(), Fault> {
+    if let Some(paused) = &draft.durable().paused {
+        let message = format!("the session is paused: {}", paused.reason);
+        return Err(Fault::conflict("session_paused", message).hint("resume it first"));
+    }
+    if !draft.durable().compaction_asked {
+        draft.emit_by_caller(CompactionAsked {});
+    }
+    Ok(())
+}
+
+/// The turn, or the session, ends: nobody waits for a shorter conversation any more.
+pub(crate) fn stop(draft: &mut Draft<'_, '_>, why: &str) {
+    if let Some(shrinking) = draft.volatile().shrinking.take() {
+        draft.effect(Effect::StopShrinking {
+            call: shrinking.call,
+            attempt: shrinking.attempt,
+        });
+    }
+    if draft.durable().compaction_asked {
+        draft.emit(ContextKept {
+            reason: why.to_owned(),
+        });
+    }
+}
+
+impl Durable {
+    /// A principal wants the conversation compacted, and it has not happened yet.
+    pub(crate) const fn compaction_is_due(&self) -> bool {
+        self.compaction_asked && self.paused.is_none() && self.closed.is_none()
+    }
+}

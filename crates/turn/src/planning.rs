@@ -1,0 +1,320 @@
+//! Explicit planning: a plan is made, its steps are done one by one with evidence, and it may be changed a few times. Done
+//! steps never change.
+
+use crate::apply::Refusal;
+use crate::draft::Draft;
+use crate::durable::{Durable, Turn};
+use crate::{classify, limits, words};
+use agentd_protocol::{
+    InputId, IntentClassified, NoteInjected, NoteKind, PermissionMode, PlanStatus, PlanStep, PlanUpdated,
+    Planning, Timestamp, ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
+};
+use serde::{Deserialize, Serialize};
+
+/// What a call says of the plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlanTalk {
+    /// These are the steps: a new plan, or the open steps of the present one.
+    Steps {
+        /// Each with how it is checked.
+        steps: Vec<(String, String)>,
+        /// Why the present plan is changed.
+        reason: Option<String>,
+    },
+    /// A step is done.
+    Done {
+        /// Its number, from 1.
+        step: u32,
+        /// What the check gave.
+        evidence: String,
+    },
+}
+
+/// Whether a turn begins with a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnPlan {
+    /// It does not.
+    #[default]
+    None,
+    /// It does.
+    Wanted,
+    /// It does, and the model was told that steps are open.
+    Reminded,
+}
+
+impl TurnPlan {
+    pub(crate) const fn of(wanted: bool) -> Self {
+        if wanted { Self::Wanted } else { Self::None }
+    }
+
+    pub(crate) const fn reminded(self) -> Self {
+        match self {
+            Self::None => Self::None,
+            Self::Wanted | Self::Reminded => Self::Reminded,
+        }
+    }
+}
+
+/// The plan of the present work.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Plan {
+    /// Its steps.
+    pub steps: Vec<PlanStep>,
+    /// How often it was changed.
+    pub replans: u32,
+}
+
+impl Plan {
+    /// The numbers of steps that are open.
+    pub(crate) fn open(&self) -> Vec<usize> {
+        let numbered = self.steps.iter().zip(1..);
+        numbered
+            .filter(|(step, _)| step.status == PlanStatus::Pending)
+            .map(|(_, number)| number)
+            .collect()
+    }
+
+    /// The plan after a call, or why it stays as it is.
+    fn after(&self, talk: PlanTalk, limits: &Planning) -> Result<(Self, Option<String>), String> {
+        match talk {
+            PlanTalk::Done { step, evidence } => self.done(step, evidence).map(|plan| (plan, None)),
+            PlanTalk::Steps { steps, reason } => {
+                let (done, replans) = if self.open().is_empty() {
+                    (Vec::new(), 0)
+                } else {
+                    self.may_change(reason.as_deref(), limits)?;
+                    (self.done_steps(), self.replans.saturating_add(1))
+                };
+                let all = steps.len() + done.len();
+                if all > usize::try_from(limits.max_steps).unwrap_or(usize::MAX) {
+                    return Err(format!(
+                        "The plan is not kept: it has {all} steps, at most {} are possible. Put small steps together.",
+                        limits.max_steps
+                    ));
+                }
+                let open = steps.into_iter().map(|(title, check)| PlanStep {
+                    title,
+                    check,
+                    status: PlanStatus::Pending,
+                    evidence: None,
+                });
+                let steps = done.into_iter().chain(open).collect();
+                Ok((Self { steps, replans }, reason))
+            }
+        }
+    }
+
+    fn may_change(&self, reason: Option<&str>, limits: &Planning) -> Result<(), String> {
+        if self.replans >= limits.max_replans {
+            return Err(format!(
+                "The plan stays: it was changed {} times, and more is not possible. Do its open steps, or end and say what \
+                 keeps you.",
+                self.replans
+            ));
+        }
+        if reason.is_none_or(|reason| reason.trim().is_empty()) {
+            return Err("The plan stays: steps are open. Say in `reason` why it has to change.".to_owned());
+        }
+        Ok(())
+    }
+
+    fn done_steps(&self) -> Vec<PlanStep> {
+        let done = self.steps.iter().filter(|step| step.status == PlanStatus::Done);
+        done.cloned().collect()
+    }
+
+    fn done(&self, number: u32, evidence: String) -> Result<Self, String> {
+        let mut plan = self.clone();
+        let at = usize::try_from(number)
+            .ok()
+            .and_then(|number| number.checked_sub(1));
+        let count = plan.steps.len();
+        let Some(step) = at.and_then(|at| plan.steps.get_mut(at)) else {
+            return Err(format!("There is no step {number}: the plan has {count} steps."));
+        };
+        if step.status == PlanStatus::Done {
+            return Err(format!("Step {number} is done already."));
+        }
+        if evidence.trim().is_empty() {
+            return Err(format!(
+                "Step {number} is not done yet: do its check ({}) and say in `evidence` what it gave.",
+                step.check
+            ));
+        }
+        step.status = PlanStatus::Done;
+        step.evidence = Some(evidence);
+        Ok(plan)
+    }
+}
+
+/// The place of an allowed call has come.
+pub(crate) fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, talk: PlanTalk) {
+    let limits = draft.durable().limits().planning;
+    let outcome = match draft.durable().plan.after(talk, &limits) {
+        Ok((plan, reason)) => {
+            let text = words::plan_kept(&plan);
+            draft.emit(PlanUpdated {
+                tool_call,
+                steps: plan.steps,
+                replans: plan.replans,
+                reason,
+            });
+            ToolOutcome::text(ToolStatus::Ok, text)
+        }
+        Err(why) => ToolOutcome::text(ToolStatus::Error, why),
+    };
+    draft.emit(ToolFinished { tool_call, outcome });
+}
+
+/// The beginnings of the inputs that start a turn.
+pub(crate) fn words_of(draft: &Draft<'_, '_>, inputs: &[InputId]) -> String {
+    let waiting = inputs.iter().filter_map(|input| draft.durable().waiting(*input));
+    let words: Vec<&str> = waiting.map(|waiting| waiting.queued.preview.as_str()).collect();
+    words.join("\n")
+}
+
+/// The gate: what the inputs want decides whether the turn begins with a plan.
+pub(crate) fn classify(draft: &mut Draft<'_, '_>, words: &str) {
+    let planning = draft.durable().limits().planning;
+    if !planning.intent_gate {
+        return;
+    }
+    let classified = classify::classify(words);
+    draft.emit(IntentClassified {
+        label: classified.label,
+        confidence: classified.confidence,
+        reason: classified.reason,
+        planning: planning.enabled && classify::plans(classified.label),
+    });
+}
+
+/// Before the first call of a turn that begins with a plan. Plan mode has its own reminder.
+pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
+    let plans = draft
+        .turn()
+        .is_some_and(|turn| turn.planning == TurnPlan::Wanted && turn.steps == 0);
+    if plans && draft.durable().mode() != PermissionMode::Plan {
+        let limits = draft.durable().limits().planning;
+        draft.emit(NoteInjected {
+            kind: NoteKind::PlanReminder,
+            text: words::make_a_plan(&draft.durable().plan, &limits),
+        });
+    }
+}
+
+/// The reminder that steps of the plan are open, once in a turn. There is none where it would hit a limit.
+pub(crate) fn nudge(durable: &Durable, turn: &Turn, now: Timestamp) -> Option<(NoteKind, String)> {
+    let open = durable.plan.open();
+    let wanted = turn.planning == TurnPlan::Wanted && !open.is_empty() && limits::has_room(durable, now);
+    wanted.then(|| (NoteKind::PlanReminder, words::steps_are_open(&open)))
+}
+
+impl Durable {
+    pub(crate) fn intent_classified(&mut self, classified: &IntentClassified) -> Result<(), Refusal> {
+        self.running_turn()?.planning = TurnPlan::of(classified.planning);
+        Ok(())
+    }
+
+    pub(crate) fn plan_updated(&mut self, updated: &PlanUpdated) -> Result<(), Refusal> {
+        self.plan = Plan {
+            steps: updated.steps.clone(),
+            replans: updated.replans,
+        };
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const LIMITS: Planning = Planning {
+        enabled: true,
+        intent_gate: false,
+        max_steps: 3,
+        max_replans: 2,
+    };
+
+    fn steps(titles: &[&str]) -> PlanTalk {
+        PlanTalk::Steps {
+            steps: titles
+                .iter()
+                .map(|title| ((*title).to_owned(), "run it".to_owned()))
+                .collect(),
+            reason: Some("it is otherwise".to_owned()),
+        }
+    }
+
+    fn done(step: u32) -> PlanTalk {
+        PlanTalk::Done {
+            step,
+            evidence: "passed".into(),
+        }
+    }
+
+    fn after(talks: Vec<PlanTalk>) -> Result<Plan, String> {
+        talks
+            .into_iter()
+            .try_fold(Plan::default(), |plan, talk| Ok(plan.after(talk, &LIMITS)?.0))
+    }
+
+    fn titles(plan: &Plan) -> Vec<&str> {
+        plan.steps.iter().map(|step| step.title.as_str()).collect()
+    }
+
+    #[test]
+    fn steps_are_done_with_evidence_and_stay_when_the_plan_changes() {
+        let plan = after(vec![steps(&["a", "b"]), done(1), steps(&["c", "d"])]).unwrap();
+        assert_eq!(
+            (titles(&plan), plan.replans, plan.open()),
+            (vec!["a", "c", "d"], 1, vec![2, 3])
+        );
+        let whole = after(vec![steps(&["a"]), done(1), steps(&["b"])]).unwrap();
+        assert_eq!(
+            (titles(&whole), whole.replans),
+            (vec!["b"], 0),
+            "a finished plan makes room for a new one"
+        );
+    }
+
+    #[test]
+    fn what_is_not_possible_says_why() {
+        let why = |talks| after(talks).unwrap_err();
+        assert!(why(vec![steps(&["a", "b", "c", "d"])]).contains("at most 3"));
+        assert!(why(vec![done(1)]).contains("no step 1"));
+        assert!(why(vec![steps(&["a"]), done(0)]).contains("no step 0"));
+        assert!(why(vec![steps(&["a", "b"]), done(1), done(1)]).contains("already"));
+        let changes = vec![steps(&["a"]), steps(&["b"]), steps(&["c"])];
+        assert!(after(changes.clone()).is_ok());
+        assert!(why([changes, vec![steps(&["d"])]].concat()).contains("changed 2 times"));
+        let silent = PlanTalk::Steps {
+            steps: vec![("b".into(), "c".into())],
+            reason: None,
+        };
+        assert!(why(vec![steps(&["a"]), silent]).contains("reason"));
+        let unproven = PlanTalk::Done {
+            step: 1,
+            evidence: " ".into(),
+        };
+        assert!(why(vec![steps(&["a"]), unproven]).contains("evidence"));
+    }
+
+    proptest! {
+        #[test]
+        fn done_steps_never_change(talks in proptest::collection::vec((0_u32..4, 1_usize..4, any::<bool>()), 0..20)) {
+            let mut plan = Plan::default();
+            for (step, count, is_done) in talks {
+                let before = plan.done_steps();
+                let finished = plan.open().is_empty();
+                let talk = if is_done { done(step) } else { steps(&["x", "y", "z"][..count]) };
+                if let Ok((next, _)) = plan.after(talk, &LIMITS) {
+                    prop_assert!(finished || next.steps.starts_with(&before) || next.done_steps().len() > before.len());
+                    prop_assert!(next.steps.len() <= 3 && next.replans <= 2);
+                    plan = next;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What the model was told of the mode and the date. The system prompt never changes, so what changes is told beside the
+//! newest input.
+
+use crate::draft::Draft;
+use crate::durable::Durable;
+use crate::{inbox, words};
+use agentd_protocol::{NoteInjected, NoteKind, PermissionMode, SessionCreated, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// The length of a date in RFC 3339.
+const DATE: usize = 10;
+
+/// What the model knows of its surroundings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Told {
+    /// The date that it was told last is this moment's.
+    pub at: Timestamp,
+    /// It believes that plan mode is on.
+    pub plan: bool,
+    /// The system prompt says the date of this moment.
+    pub first_at: Timestamp,
+    /// The system prompt says that plan mode is on.
+    pub first_plan: bool,
+}
+
+impl Told {
+    /// What the system prompt says.
+    pub(crate) fn by_prompt(created: &SessionCreated, at: Timestamp) -> Self {
+        let plan = created.mode == PermissionMode::Plan;
+        Self {
+            at,
+            plan,
+            first_at: at,
+            first_plan: plan,
+        }
+    }
+
+    /// Old messages went away, and the notes among them may have: only the system prompt is sure.
+    pub(crate) fn forget(&mut self) {
+        *self = Self {
+            at: self.first_at,
+            plan: self.first_plan,
+            ..*self
+        };
+    }
+}
+
+impl Durable {
+    /// The permission mode now.
+    pub(crate) fn mode(&self) -> PermissionMode {
+        self.settings
+            .as_ref()
+            .map_or(PermissionMode::Default, |settings| settings.mode)
+    }
+
+    /// A note of this kind was written down.
+    pub(crate) fn told(&mut self, kind: NoteKind, at: Timestamp) {
+        match kind {
+            NoteKind::PlanReminder if self.mode() == PermissionMode::Plan => self.told.plan = true,
+            NoteKind::ContextNotice => {
+                self.told.at = at;
+                self.told.plan = self.mode() == PermissionMode::Plan && self.told.plan;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Before a model call: what is new of the mode and the date. In plan mode each input has its reminder.
+pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
+    let told = draft.durable().told;
+    let plan = draft.durable().mode() == PermissionMode::Plan;
+    let joins = inbox::joins_next(draft.durable()).next().is_some();
+    let mut news = Vec::new();
+    if told.plan && !plan {
+        news.push(words::PLAN_MODE_IS_OVER.to_owned());
+    }
+    let today = date(draft.now());
+    if joins && today != date(told.at) {
+        news.push(format!("Today is {today}."));
+    }
+    if !news.is_empty() {
+        draft.emit(NoteInjected {
+            kind: NoteKind::ContextNotice,
+            text: news.join(" "),
+        });
+    }
+    if plan && (joins || !told.plan) {
+        draft.emit(NoteInjected {
+            kind: NoteKind::PlanReminder,
+            text: words::PLAN_MODE.to_owned(),
+        });
+    }
+}
+
+fn date(at: Timestamp) -> String {
+    let text = at.to_string();
+    text.get(..DATE).map(str::to_owned).unwrap_or(text)
+}
