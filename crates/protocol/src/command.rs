@@ -327,23 +327,6 @@ answers! {
         /// The JSON Schema of its arguments.
         schema: serde_json::Value,
     }
-    /// One row of `mcp.list`: a tool server where it runs or ran.
-    ServerRow {
-        /// Its name.
-        server: String,
-        /// Its working directory; nothing when it is shared or was not used yet.
-        workdir: Option<String>,
-        /// `stopped`, `starting`, `running` or `failed`.
-        state: String,
-        /// Calls that it works on.
-        busy: u64,
-        /// Tools that it offers, as far as known.
-        tools: u64,
-        /// How often it was started again.
-        restarts: u64,
-        /// How it failed last.
-        last_error: Option<String>,
-    }
     /// One row of `usage.query`.
     UsageRow {
         /// The group.

@@ -26,6 +26,7 @@ mod payload_session;
 mod payload_talk;
 mod payload_turn;
 mod principal;
+mod server_row;
 mod stamp;
 mod summary;
 mod vocabulary;
@@ -56,6 +57,7 @@ pub use payload_session::*;
 pub use payload_talk::*;
 pub use payload_turn::*;
 pub use principal::Principal;
+pub use server_row::ServerRow;
 pub use stamp::{Stamp, Timestamp};
 pub use summary::{
     CredentialHealth, CredentialStatus, ModelStatus, OpenApproval, QueuedInput, RunState, Status, Summary,

@@ -15,6 +15,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 const REPORT_EVERY: Duration = Duration::from_millis(100);
 /// How long output that is there already is read after the command's end. Others may hold the pipe for ever.
 const DRAIN_WITHIN: Duration = Duration::from_millis(100);
+/// How long the end of a terminal is waited for after that of its leader. Others may hold it for ever.
+const HANG_UP_WITHIN: Duration = Duration::from_millis(500);
 /// How long a command that was told to end may take (the warden kills it after 500 ms).
 const KILL_WITHIN: Duration = Duration::from_secs(5);
 const CHUNK: usize = 64 << 10;
@@ -129,9 +131,7 @@ impl Running {
         };
         self.forget();
         if open {
-            let rest = collector.drain(&self.output, &mut buffer);
-            // At the deadline whoever still writes is no longer the command.
-            open = timeout(DRAIN_WITHIN, rest).await.unwrap_or(true);
+            open = self.rest(&mut collector, &mut buffer).await;
         }
         if let Some(fresh) = collector.output.take_fresh() {
             report(fresh);
@@ -140,6 +140,18 @@ impl Running {
             keep_draining(self);
         }
         Ok(collector.finish(exit, timed_out).await)
+    }
+
+    /// Reads what was said before the end; whether somebody may say more.
+    async fn rest(&mut self, collector: &mut Collector<'_>, buffer: &mut [u8]) -> bool {
+        if self.at_terminal {
+            // What was said last may still be on its way through the terminal; behind it comes its end.
+            let rest = collector.drain_to_the_end(&mut self.output, buffer);
+            return timeout(HANG_UP_WITHIN, rest).await.is_err();
+        }
+        let rest = collector.drain(&self.output, buffer);
+        // At the deadline whoever still writes is no longer the command.
+        timeout(DRAIN_WITHIN, rest).await.unwrap_or(true)
     }
 }
 
@@ -180,6 +192,13 @@ impl Collector<'_> {
                 Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
             }
             tokio::task::yield_now().await;
+        }
+    }
+
+    /// Reads until there will be no more.
+    async fn drain_to_the_end(&mut self, output: &mut pipe::Receiver, buffer: &mut [u8]) {
+        while let Ok(count @ 1..) = output.read(buffer).await {
+            self.take(buffer.get(..count).unwrap_or_default()).await;
         }
     }
 

@@ -35,6 +35,8 @@ pub struct Running {
     pid: u32,
     pub(crate) output: pipe::Receiver,
     pub(crate) exited: oneshot::Receiver<Exit>,
+    /// Its output is a terminal, which ends soon after its leader.
+    pub(crate) at_terminal: bool,
     /// Its output has ended.
     silent: bool,
     /// The place in the queue for the kill, taken at the start so that the kill cannot fail for lack of room.
@@ -53,6 +55,7 @@ impl Running {
             pid: 0,
             output,
             exited,
+            at_terminal: false,
             silent: false,
             kill: Some(kill),
         }

@@ -68,7 +68,8 @@ impl Warden {
             theirs.try_clone().map_err(failed)?,
             theirs,
         ];
-        let running = self.start(command, screen, descriptors, Stdio::Terminal).await?;
+        let mut running = self.start(command, screen, descriptors, Stdio::Terminal).await?;
+        running.at_terminal = true;
         Ok(AtTerminal { keyboard, running })
     }
 }

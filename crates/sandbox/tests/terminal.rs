@@ -14,8 +14,8 @@ mod cases {
     use agentd_process_tests::{Case, cases, is_gone, skipped};
     use agentd_protocol::SandboxLevel::{self, Confined, Isolated, None as Open};
     use agentd_sandbox::{
-        AtTerminal, Bounds, CommandSpec, Confinement, Environment, Exit, Finding, Heard, ProbeSpec,
-        TerminalSize, Warden, WardenSpec, probe, readable,
+        AtTerminal, Bounds, CaptureLimits, CollectSpec, CommandSpec, Confinement, Environment, Exit, Finding,
+        Heard, ProbeSpec, TerminalSize, Warden, WardenSpec, probe, readable,
     };
     use std::path::Path;
     use std::process::ExitCode;
@@ -139,14 +139,20 @@ mod cases {
             &self.seen
         }
 
-        async fn end(mut self) -> (Exit, String) {
-            let mut buffer = [0; 4_096];
-            loop {
-                match self.at.running.hear(&mut buffer).await.unwrap() {
-                    Heard::Output(count) => self.seen += &String::from_utf8_lossy(&buffer[..count]),
-                    Heard::Exited(exit) => return (exit, self.seen),
-                }
-            }
+        /// How it ends, and all that was seen of it.
+        async fn end(self) -> (Exit, String) {
+            let dir = tempfile::tempdir().unwrap();
+            let spec = CollectSpec {
+                time: WITHIN,
+                limits: CaptureLimits::default(),
+                spill_dir: dir.path().to_owned(),
+                spill_bytes: 1 << 20,
+            };
+            let done = self.at.running.collect(&spec, |_| {}).await.unwrap();
+            (
+                done.exit,
+                self.seen + &String::from_utf8_lossy(done.output.head()),
+            )
         }
     }
 
@@ -199,7 +205,7 @@ mod cases {
             assert!(exit.code == Some(0) && !seen.contains('x'), "{level:?}: {seen}");
             // Without a terminal there is none to be found: not the daemon's either.
             let none = world
-                .sh("setsid sh -c 'echo hi >/dev/tty' 2>&1 || echo none")
+                .sh("setsid -w sh -c 'echo hi >/dev/tty' 2>&1 || echo none")
                 .await;
             let (_, seen) = none.end().await;
             assert!(seen.contains("none"), "{level:?}: {seen}");

@@ -173,11 +173,9 @@ async fn run(number: u32, job: Arc<Job>, collecting: Collecting, tell: Arc<dyn F
         Ok(mut collected) => (ending(&collected, job.stopping()), whole(&mut collected)),
         Err(error) => (JobEnding::Lost(error.to_string()), None),
     };
-    tell(JobNews::Ended {
-        job: number,
-        ending: ending.clone(),
-    });
-    job.close(ending, whole);
+    // Who is told finds it ended, with all that it said.
+    job.close(ending.clone(), whole);
+    tell(JobNews::Ended { job: number, ending });
 }
 
 /// The whole output, wherever it is.
