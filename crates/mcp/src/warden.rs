@@ -62,6 +62,7 @@ impl Launch for WardenLaunch {
             workdir: workdir.to_owned(),
             environment: self.environment.clone(),
             bounds: agentd_sandbox::Bounds::default(),
+            network: None,
         };
         let slot = self.slot(server, command, spec);
         let warden = slot.get().await.map_err(failed)?;

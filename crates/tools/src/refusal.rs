@@ -76,9 +76,7 @@ pub(crate) fn from_sandbox(error: &SandboxError) -> ToolOutcome {
         SandboxError::Outside { .. }
         | SandboxError::Replaced { .. }
         | SandboxError::Symlink { .. }
-        | SandboxError::Linked { .. } => {
-            Code::Denied
-        }
+        | SandboxError::Linked { .. } => Code::Denied,
         SandboxError::BadPath { .. } | SandboxError::CommandTooLong { .. } => Code::InvalidArgs,
         SandboxError::TooBig { .. } => Code::TooLarge,
         SandboxError::Changed { .. } => Code::Changed,

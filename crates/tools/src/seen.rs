@@ -85,9 +85,7 @@ impl FilesSeen {
     pub const fn learns_from(event: &EventBody) -> bool {
         matches!(
             event,
-            EventBody::ToolFinished(_)
-                | EventBody::InputAccepted(_)
-                | EventBody::UndoApplied(_)
+            EventBody::ToolFinished(_) | EventBody::InputAccepted(_) | EventBody::UndoApplied(_)
         )
     }
 
