@@ -277,7 +277,9 @@ async fn i4_a_kill_in_the_middle_of_an_undo_does_not_stop_it() {
         played.client = played.daemon.client().await;
         let mut follower = Follower::attach(&played.client, &id).await;
         follower
-            .until("the undo is done", |body| matches!(body, EventBody::UndoApplied(_)))
+            .until("the undo is done", |body| {
+                matches!(body, EventBody::UndoApplied(_))
+            })
             .await;
         assert_eq!(
             (played.file("a.txt").as_deref(), played.file("b/new.txt")),

@@ -421,7 +421,9 @@ async fn a_session_begins_without_a_server_that_does_not_start_and_says_so() {
     let mut settled = false;
     while !settled {
         let rows = within("the servers are listed", client.servers()).await.unwrap();
-        settled = rows.iter().all(|row| row.state == "failed" && row.last_error.is_some());
+        settled = rows
+            .iter()
+            .all(|row| row.state == "failed" && row.last_error.is_some());
     }
 }
 

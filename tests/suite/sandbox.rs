@@ -180,8 +180,14 @@ async fn i6_redteam_40_a_command_that_uses_too_much_is_killed_and_the_model_is_t
         let client = daemon.client().await;
         for (script, told) in [
             ("exec truncate -s 100G big", "a file of more than 1048576 bytes"),
-            ("b() { b | b & }; b; sleep 600", "more than 40 processes and threads"),
-            ("perl -e 'push @a, \"x\" x (1 << 20) while @a < 400; sleep 600'", "more than 268435456 bytes of memory"),
+            (
+                "b() { b | b & }; b; sleep 600",
+                "more than 40 processes and threads",
+            ),
+            (
+                "perl -e 'push @a, \"x\" x (1 << 20) while @a < 400; sleep 600'",
+                "more than 268435456 bytes of memory",
+            ),
         ] {
             let said = result_of(&daemon, &client, script).await;
             assert!(said.contains(told), "{name}: {script}: {said}");
@@ -217,7 +223,10 @@ async fn redteam_36_an_isolated_command_reaches_the_listed_host_and_no_other() {
     let said = result_of(&daemon, &client, &get(&format!("http://127.0.0.1:{port}/"))).await;
     assert!(said.contains("from a host"), "{said}");
     let said = result_of(&daemon, &client, &get("http://127.0.0.1:1/")).await;
-    assert!(said.contains("403 Forbidden") && said.contains("sandbox.network"), "{said}");
+    assert!(
+        said.contains("403 Forbidden") && said.contains("sandbox.network"),
+        "{said}"
+    );
     let around = format!("(: > /dev/tcp/127.0.0.1/{port}) && echo yes");
     assert!(!result_of(&daemon, &client, &around).await.contains("yes"));
 }

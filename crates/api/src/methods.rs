@@ -75,6 +75,7 @@ const METHODS: [(&str, Scope); 31] = [
 
 /// Methods that start a subscription.
 const SUBSCRIPTIONS: [(&str, Scope); 2] = [("session.attach", Scope::Read), ("fleet.watch", Scope::Read)];
+
 /// What a method needs.
 ///
 /// # Errors

@@ -5,9 +5,10 @@ use crate::error::ClientError;
 use crate::subscription::Subscription;
 use agentd_protocol::{
     ApprovalListParams, AttachParams, CancelInputParams, CancelTurnParams, CreateParams, Created,
-    DecideParams, Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, ForkParams, ImportParams, LifecycleParams,
-    ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone, QueuedInput, RewindParams, SendParams, Sent, SessionParams, Summary,
-    ServerRow, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
+    DecideParams, Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, ForkParams,
+    ImportParams, LifecycleParams, ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown,
+    PutBackDone, QueuedInput, RewindParams, SendParams, Sent, ServerRow, SessionParams, Summary, ToolRow,
+    UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};

@@ -123,7 +123,7 @@ impl Session {
                 map_dir: PathBuf::new(),
                 jobs: Jobs::unheard(),
                 blobs: BlobSource::empty(),
-            addresses: agentd_tools::AddressGate::nobody(),
+                addresses: agentd_tools::AddressGate::nobody(),
                 remote: None,
                 progress: ProgressSink::nobody(),
                 on_start: OnStart::default(),

@@ -72,7 +72,9 @@ fn mention(text: &str) -> Option<(Mention, usize)> {
         }
     };
     let at = [word.rfind(":"), word.rfind("#L")].into_iter().flatten();
-    let split = at.filter_map(|at| Some((at, lines(word.get(at..)?)?))).next_back();
+    let split = at
+        .filter_map(|at| Some((at, lines(word.get(at..)?)?)))
+        .next_back();
     let (path, lines) = match split {
         Some((at, lines)) => (word.get(..at)?, Some(lines)),
         None => (word, None),

@@ -1,7 +1,7 @@
 //! Every type of event, by the contract's name.
 
-use crate::payload_history::*;
 use crate::payload_context::*;
+use crate::payload_history::*;
 use crate::payload_hook::*;
 use crate::payload_job::*;
 use crate::payload_plan::*;

@@ -16,8 +16,8 @@ mod event_body;
 mod fault;
 mod ids;
 mod limits;
-mod payload_history;
 mod payload_context;
+mod payload_history;
 mod payload_hook;
 mod payload_job;
 mod payload_plan;
@@ -47,8 +47,8 @@ pub use limits::{
     Budget, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Planning, Preset, Price, SandboxLevel,
     ThinkingLevel, ToolProtocol, Usage,
 };
-pub use payload_history::*;
 pub use payload_context::*;
+pub use payload_history::*;
 pub use payload_hook::*;
 pub use payload_job::*;
 pub use payload_plan::*;

@@ -71,7 +71,9 @@ impl Admission {
     }
 
     pub(crate) fn put_blob(&self, session: SessionId, bytes: Bytes, done: Done<Result<String, StoreError>>) {
-        self.change(done, move |backend| async move { backend.put_blob(session, bytes).await });
+        self.change(done, move |backend| async move {
+            backend.put_blob(session, bytes).await
+        });
     }
 
     pub(crate) fn put_snapshot(&self, session: SessionId, snapshot: Snapshot) {

@@ -440,12 +440,10 @@ fn a_limit_on_messages_leaves_room_for_a_call_and_its_result() {
 
 #[test]
 fn what_this_version_cannot_follow_stops_the_start_and_is_never_ignored() {
-    for (text, key) in [
-        (
-            "[providers.openai]\ncredentials = [{ name = \"a\", exec = [\"pass\"] }, { name = \"b\", env = \"B\" }]",
-            "providers.openai.credentials",
-        ),
-    ] {
+    for (text, key) in [(
+        "[providers.openai]\ncredentials = [{ name = \"a\", exec = [\"pass\"] }, { name = \"b\", env = \"B\" }]",
+        "providers.openai.credentials",
+    )] {
         let said = problem(text);
         let wanted = format!("line 2: {key}: this is not in this version; ");
         assert!(said.starts_with(&wanted) && said.lines().count() == 1, "{said}");

@@ -14,9 +14,9 @@ const MAX_STEPS: usize = 100;
 
 pub(crate) fn exit_plan_mode() -> ToolSpec {
     ToolSpec {
-        name: "ExitPlanMode",
+        name: "ExitPlanMode".into(),
         aliases: &["exit_plan_mode", "plan_exit", "submit_plan"],
-        title: "Show the plan for approval",
+        title: "Show the plan for approval".into(),
         description: "Only in plan mode, when the plan is ready: shows it to the person, who approves it or says what is to be changed. \
                       Approved, plan mode is over and you carry the plan out."
             .to_owned(),
@@ -27,6 +27,7 @@ pub(crate) fn exit_plan_mode() -> ToolSpec {
         example: json!({ "plan": "# Summary\n..." }),
         effect: EffectClass::None,
         idempotent: true,
+        server: None,
     }
 }
 
@@ -34,9 +35,9 @@ pub(crate) fn plan() -> ToolSpec {
     let line =
         |what: &str| json!({ "type": "string", "minLength": 1, "maxLength": MAX_LINE, "description": what });
     ToolSpec {
-        name: "Plan",
+        name: "Plan".into(),
         aliases: &["update_plan", "make_plan"],
-        title: "Make a plan or report a step",
+        title: "Make a plan or report a step".into(),
         description: "With `steps`: makes the plan of the work; later it replaces the open steps, with a `reason`. With `done` and `evidence`: \
                       reports a step done, after its check. Done steps never change."
             .to_owned(),
@@ -60,14 +61,15 @@ pub(crate) fn plan() -> ToolSpec {
         example: json!({ "steps": [{ "title": "Add the flag", "check": "cargo test -p cli" }] }),
         effect: EffectClass::None,
         idempotent: true,
+        server: None,
     }
 }
 
 pub(crate) fn skill() -> ToolSpec {
     ToolSpec {
-        name: "Skill",
+        name: "Skill".into(),
         aliases: &["read_skill", "use_skill"],
-        title: "Read a skill",
+        title: "Read a skill".into(),
         description: "Reads the instructions of a skill that the system prompt lists.".to_owned(),
         schema: object(
             &json!({ "name": { "type": "string", "minLength": 1, "maxLength": 64, "description": "The skill's name" } }),
@@ -76,6 +78,7 @@ pub(crate) fn skill() -> ToolSpec {
         example: json!({ "name": "release" }),
         effect: EffectClass::None,
         idempotent: true,
+        server: None,
     }
 }
 

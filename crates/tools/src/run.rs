@@ -5,8 +5,8 @@ use crate::prepared::{Prepared, Subject};
 use crate::put_back::Wanted;
 use crate::refusal::{Code, refuse};
 use crate::{
-    apply_patch, bash, edit, glob, grep, job_input, job_tools, ls, read, remote, replacement, repo_map, skill, undo,
-    web_fetch, write,
+    apply_patch, bash, edit, glob, grep, job_input, job_tools, ls, read, remote, replacement, repo_map,
+    skill, undo, web_fetch, write,
 };
 use agentd_protocol::ToolOutcome;
 use std::sync::Arc;

@@ -91,11 +91,11 @@ impl StepCalls {
 
     /// The results so far.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = &Block> {
-        self.calls.iter().filter_map(|call| call.result.as_ref())
+        self.calls.iter().flat_map(|call| &call.result)
     }
 
     pub(crate) fn blocks_mut(&mut self) -> impl Iterator<Item = &mut Block> {
-        self.calls.iter_mut().filter_map(|call| call.result.as_mut())
+        self.calls.iter_mut().flat_map(|call| &mut call.result)
     }
 
     fn find(&mut self, tool_call: ToolCallId) -> Option<&mut Call> {

@@ -208,12 +208,7 @@ fn manual_target(draft: &Draft<'_, '_>, model: &str) -> u64 {
 }
 
 /// Always true: who asks waits.
-fn ask(
-    draft: &mut Draft<'_, '_>,
-    how: Shrink,
-    target_tokens: u64,
-    cause: CompactionCause,
-) -> bool {
+fn ask(draft: &mut Draft<'_, '_>, how: Shrink, target_tokens: u64, cause: CompactionCause) -> bool {
     let call = draft.stamp().call();
     let shrinking = Shrinking {
         call,

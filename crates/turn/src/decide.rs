@@ -4,8 +4,8 @@ use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::input::Input;
 use crate::{
-    approvals, attempts, calls, command, context, ending, history, hooks, inbox, jobs, judging, occasions, overflow,
-    recover, steps, timers,
+    approvals, attempts, calls, command, context, ending, history, hooks, inbox, jobs, judging, occasions,
+    overflow, recover, steps, timers,
 };
 use agentd_protocol::WarningRaised;
 

@@ -5,9 +5,9 @@ use crate::outer::{Outer, Tries};
 use crate::planning::{Plan, TurnPlan};
 use crate::told::Told;
 use agentd_protocol::{
-    ApprovalId, Budget, CallId, EndReason, FailureClass, HistoryStarted, InputId, OpenApproval, PermissionMode, QueuedInput,
-    Remedy, RunningJob, Seq, SessionCreated, SessionId, StopReason, ThinkingLevel, Timestamp, TodoItem,
-    ToolCallId, TurnError, TurnId, Usage,
+    ApprovalId, Budget, CallId, EndReason, FailureClass, HistoryStarted, InputId, OpenApproval,
+    PermissionMode, QueuedInput, Remedy, RunningJob, Seq, SessionCreated, SessionId, StopReason,
+    ThinkingLevel, Timestamp, TodoItem, ToolCallId, TurnError, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;

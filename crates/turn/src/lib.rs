@@ -50,8 +50,8 @@ mod steps;
 mod stutter;
 mod talk;
 mod timers;
-mod topic;
 mod told;
+mod topic;
 mod volatile;
 mod words;
 
@@ -78,5 +78,5 @@ pub use planning::{Plan, PlanTalk, TurnPlan};
 pub use remedy::{Again, Elsewhere, Parking, Row, TABLE, markdown as remedies_markdown, row as remedies_of};
 pub use stutter::stutters;
 pub use talk::Talk;
-pub use topic::{Notice, Topic};
 pub use told::Told;
+pub use topic::{Notice, Topic};

@@ -134,7 +134,9 @@ fn ask(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
 
 /// Has the conversation made shorter, when hooks have nothing against it.
 pub(crate) fn begin(draft: &mut Draft<'_, '_>, shrinking: Shrinking) {
-    let Shrinking { call, attempt, how, .. } = shrinking;
+    let Shrinking {
+        call, attempt, how, ..
+    } = shrinking;
     let hears = how == Shrink::Compact && draft.config().hooks.contains(&HookEvent::Compaction);
     if hears && draft.seen().draining {
         // The next incarnation asks.

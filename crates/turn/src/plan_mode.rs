@@ -29,6 +29,7 @@ pub(crate) fn ask(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, title: Strin
         scopes: Vec::new(),
         expires_at: approvals::expiry(draft.now(), timeout),
         grant: None,
+        binding: None,
     };
     draft.emit(asked);
 }

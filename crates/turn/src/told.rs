@@ -70,7 +70,7 @@ impl Durable {
 pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     let told = draft.durable().told;
     let plan = draft.durable().mode() == PermissionMode::Plan;
-    let joins = inbox::joins_next(draft.durable()).next().is_some();
+    let joins = !inbox::joins_next(draft).is_empty();
     let mut news = Vec::new();
     if told.plan && !plan {
         news.push(words::PLAN_MODE_IS_OVER.to_owned());

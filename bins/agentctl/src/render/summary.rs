@@ -4,7 +4,8 @@ use crate::render::amount::{span, tokens, word};
 use crate::render::live::text_of;
 use crate::render::transcript::{input_text, model_failed, turn_finished};
 use agentd_protocol::{
-    EventBody, HookFinished, InputCancelled, JobFinished, PlanStatus, PlanStep, SessionRecovered, TodoItem, TodoStatus,
+    EventBody, HookFinished, InputCancelled, JobFinished, PlanStatus, PlanStep, SessionRecovered, TodoItem,
+    TodoStatus,
 };
 
 /// What an event says, in one line.

@@ -5,7 +5,9 @@ use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::render::{ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, UsageListRow, prompt_text};
+use crate::render::{
+    ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, UsageListRow, prompt_text,
+};
 use crate::values;
 use agentd_client::Client;
 use agentd_protocol::{ListParams, SessionParams, UsageParams};

@@ -15,7 +15,10 @@ async fn long_session(world: &mut World) -> SessionId {
         unreachable!()
     };
     created.model = "chat".into();
-    world.ask(session, Command::Create { created, first }).await.unwrap();
+    world
+        .ask(session, Command::Create { created, first })
+        .await
+        .unwrap();
     for n in 0..8 {
         world.model().await.call(&[bash(&format!("echo {n}"))]);
         world.tool().await.end(ToolStatus::Ok, &"word ".repeat(2_000));
@@ -48,13 +51,22 @@ async fn the_sessions_model_writes_the_summary_and_is_paid_by_the_session() {
     let (session, kid) = asked(&mut world).await;
     world.until_state(session, RunState::Compacting).await;
     let body = String::from_utf8(kid.job.body.to_bytes().to_vec()).unwrap();
-    assert!(body.contains("Port it.") && body.contains("nine sections"), "{body}");
-    assert!(kid.job.tools.is_empty() && !body.contains("\"tools\""), "it is given no tools");
+    assert!(
+        body.contains("Port it.") && body.contains("nine sections"),
+        "{body}"
+    );
+    assert!(
+        kid.job.tools.is_empty() && !body.contains("\"tools\""),
+        "it is given no tools"
+    );
     // Nobody is shown the words while they come.
     kid.text("1. Task");
     kid.answer("1. Task: port it.");
     let told = compacted(&mut world, session).await;
-    assert!(told.summary.starts_with("1. Task: port it.\n## What was asked\n- Port it."));
+    assert!(
+        told.summary
+            .starts_with("1. Task: port it.\n## What was asked\n- Port it.")
+    );
     assert_eq!(told.summarised_by.as_deref(), Some("chat"));
     assert_eq!(told.usage.map(|usage| usage.total()), Some(15));
     world.until_state(session, RunState::Idle).await;
@@ -76,7 +88,11 @@ async fn i6_a_summary_that_fails_panics_or_takes_too_long_is_made_without_a_mode
         }
         let made = compacted(&mut world, session).await;
         assert_eq!(made.summarised_by, None, "{how}");
-        assert!(made.summary.starts_with("## What was asked\n- Port it."), "{how}: {}", made.summary);
+        assert!(
+            made.summary.starts_with("## What was asked\n- Port it."),
+            "{how}: {}",
+            made.summary
+        );
         assert!(world.no_job(), "{how}: it is not tried again");
     }
 }
@@ -86,10 +102,16 @@ async fn a_closed_session_kills_the_kid_that_writes_its_summary() {
     let mut world = World::new().await;
     let (session, kid) = asked(&mut world).await;
     let reason = "over".to_owned();
-    world.ask(session, Command::Close { reason, force: false }).await.unwrap();
+    world
+        .ask(session, Command::Close { reason, force: false })
+        .await
+        .unwrap();
     kid.gone().await;
     let kinds = world.kinds(session).await;
-    assert_eq!(kinds[kinds.len() - 3..], ["compaction.asked", "context.kept", "session.closed"]);
+    assert_eq!(
+        kinds[kinds.len() - 3..],
+        ["compaction.asked", "context.kept", "session.closed"]
+    );
 }
 
 #[tokio::test(start_paused = true)]

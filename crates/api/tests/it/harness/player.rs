@@ -96,7 +96,11 @@ impl Player {
                     .await
             }
             Command::CancelTurn { .. } => Err(Fault::conflict("no_turn", "no turn runs")),
-            Command::CancelInput(_) | Command::Pause { .. } | Command::Resume { .. } | Command::Compact => {
+            Command::CancelInput(_)
+            | Command::Pause { .. }
+            | Command::Resume { .. }
+            | Command::Rework(_)
+            | Command::Compact => {
                 Ok(Reply::Done { seq: 1 })
             }
         }
