@@ -4,6 +4,7 @@ use crate::capture::{Capture, CaptureLimits, Fresh};
 use crate::error::SandboxError;
 use crate::running::{Exit, Running};
 use crate::spill::{SpillFile, Spilling};
+use rustix::io::Errno;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -186,10 +187,12 @@ impl Collector<'_> {
     /// Reads what is there already; whether the pipe is still open.
     async fn drain(&mut self, output: &pipe::Receiver, buffer: &mut [u8]) -> bool {
         loop {
-            match output.try_read(buffer) {
+            // The kernel is asked: the runtime may not know yet what was written just before the end.
+            match rustix::io::read(output, &mut *buffer) {
                 Ok(0) => return false,
                 Ok(count) => self.take(buffer.get(..count).unwrap_or_default()).await,
-                Err(error) => return error.kind() == io::ErrorKind::WouldBlock,
+                Err(Errno::INTR) => {}
+                Err(errno) => return errno == Errno::AGAIN,
             }
             tokio::task::yield_now().await;
         }
