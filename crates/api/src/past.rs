@@ -275,7 +275,7 @@ mod tests {
         for seq in 0..=60 {
             past.lasting.push((seq, None, format!("Bash {seq}")));
         }
-        let all = past.stays(|..| true);
+        let all = past.stays(|_, _| true);
         assert_eq!((all.len(), all[0].as_str()), (51, "11 more before these"));
         assert_eq!(past.stays(|seq, _| seq > 58), ["Bash 59", "Bash 60"]);
     }

@@ -100,9 +100,7 @@ impl Player {
             | Command::Pause { .. }
             | Command::Resume { .. }
             | Command::Rework(_)
-            | Command::Compact => {
-                Ok(Reply::Done { seq: 1 })
-            }
+            | Command::Compact => Ok(Reply::Done { seq: 1 }),
         }
     }
 
