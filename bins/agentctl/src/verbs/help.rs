@@ -8,7 +8,7 @@ use agentd_protocol::Fault;
 use clap::CommandFactory as _;
 use clap_complete::env::Shells;
 
-const TOPICS: [(&str, &str); 7] = [
+const TOPICS: [(&str, &str); 8] = [
     ("agents", include_str!("../topics/agents.txt")),
     ("exit-codes", include_str!("../topics/exit-codes.txt")),
     ("output", include_str!("../topics/output.txt")),
