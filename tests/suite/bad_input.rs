@@ -45,7 +45,7 @@ async fn a_wrong_configuration_stops_the_start_and_says_where() {
         ("[loop]\nmax_trns = 3\n", "max_turns"),
         ("[loop]\nmax_turns = \"three\"\n", "config.toml:2"),
         (
-            "[sandbox]\nnetwork = { hosts = [\"crates.io\"] }\n",
+            "[sandbox]\nlevel = \"confined\"\nnetwork = { hosts = [\"crates.io\"] }\n",
             "sandbox.network",
         ),
         ("[store]\nurl = \"postgres://db/agentd\"\n", "postgres"),

@@ -141,9 +141,13 @@ async fn trace_has_the_stages(daemon: &Daemon, session: &str) {
         let mine =
             records.filter(|record| record["session"] == session && record["event"] == "stage_complete");
         let stage = |record: Value| {
-            let (stage, outcome) = (&record["data"]["stage"], &record["data"]["outcome"]);
-            assert!(record["data"]["ms"].is_number(), "{record}");
-            format!("{} {}", stage.as_str().unwrap(), outcome.as_str().unwrap())
+            let data = |name: &str| record.pointer(&format!("/data/{name}")).unwrap();
+            assert!(data("ms").is_number(), "{record}");
+            format!(
+                "{} {}",
+                data("stage").as_str().unwrap(),
+                data("outcome").as_str().unwrap()
+            )
         };
         mine.map(stage).collect::<Vec<_>>()
     };

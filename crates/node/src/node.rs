@@ -97,11 +97,8 @@ impl Node {
         let sandboxing = child_args.executor.sandboxing.clone();
         let registry = child_args.tools.clone();
         let servers = child_args.servers.clone();
-        let Tree {
-            root,
-            handles,
-            health,
-        } = Tree::start(child_args).await?;
+        let tree = Tree::start(child_args).await?;
+        let (root, handles, health) = (tree.root, tree.handles, tree.health);
         let (stop_tx, stop_requests) = mpsc::channel(4);
         let parts = Parts {
             supervisor: handles.supervisor.clone(),
@@ -122,12 +119,8 @@ impl Node {
         let api = Arc::new(Api::new(parts));
         let mut tasks = vec![tokio::spawn(agentd_control::serve(listener, api, serving))];
         tasks.extend(scribe(&settings, &args.paths, &handles, (committed, told))?);
-        tasks.extend(herald(
-            &settings,
-            &args.environment,
-            &handles,
-            (committed, clock),
-        )?);
+        let since = (committed, clock);
+        tasks.extend(herald(&settings, &args.environment, &handles, since)?);
         tasks.push(tokio::spawn(crate::upkeep::upkeep(Arc::clone(&backend), clock)));
         let mirror = crate::start::mirror(&settings, &args.paths, &backend)?;
         let default_socket = args.paths.is_default();

@@ -126,14 +126,14 @@ pub(crate) fn row(status: ServerStatus) -> ServerRow {
 mod tests {
     use super::*;
 
-    fn of(server: McpServer) -> ServerSpec {
+    fn of(server: &McpServer) -> ServerSpec {
         let environment = BTreeMap::from([("TOKEN".to_owned(), "Bearer tool-server-canary".to_owned())]);
-        spec("a", &server, &environment)
+        spec("a", server, &environment)
     }
 
     #[test]
     fn i8_what_a_server_is_given_is_looked_up_and_never_shown() {
-        let spec = of(McpServer {
+        let spec = of(&McpServer {
             url: "https://host/mcp".to_owned(),
             headers: BTreeMap::from([("Authorization".to_owned(), "TOKEN".to_owned())]),
             ..McpServer::default()
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_server_without_its_variable_is_not_used() {
-        let spec = of(McpServer {
+        let spec = of(&McpServer {
             command: vec!["x".to_owned()],
             env: vec!["TOKEN".to_owned(), "OTHER".to_owned()],
             ..McpServer::default()

@@ -5,6 +5,7 @@ use crate::load::Folded;
 use crate::services::Services;
 use crate::shell::Shell;
 use agentd_actor_kit::{SessionMsg, SupervisorMsg};
+use agentd_protocol::{ApprovalId, CallId};
 use agentd_turn::Input;
 use ractor::{Actor, ActorProcessingErr, ActorRef, SpawnErr, SupervisionEvent};
 use std::sync::Arc;
@@ -109,19 +110,13 @@ impl Shell {
                 self.servers_said(found);
                 Ok(())
             }
-            SessionMsg::Deciders { approval, count } => {
-                let count = count.unwrap_or(0);
-                self.advance(Input::Deciders { approval, count }).await
-            }
+            SessionMsg::Deciders { approval, count } => self.counted(approval, count.unwrap_or(0)).await,
             SessionMsg::Stored { outcome } => self.stored(outcome).await,
             SessionMsg::RetryAppend { number } => {
                 self.retry(number);
                 Ok(())
             }
-            SessionMsg::CompactionOverdue { call, attempt } => {
-                self.hurry_summary(Some((call, attempt)), "it took too long")
-                    .await
-            }
+            SessionMsg::CompactionOverdue { call, attempt } => self.summary_overdue((call, attempt)).await,
             SessionMsg::AppendOverdue { number } => {
                 self.overdue(number);
                 Ok(())
@@ -137,6 +132,14 @@ impl Shell {
             }
             SessionMsg::Drain => self.drain().await,
         }
+    }
+
+    async fn counted(&mut self, approval: ApprovalId, count: u32) -> Result<(), LoopError> {
+        self.advance(Input::Deciders { approval, count }).await
+    }
+
+    async fn summary_overdue(&mut self, id: (CallId, u32)) -> Result<(), LoopError> {
+        self.hurry_summary(Some(id), "it took too long").await
     }
 
     /// A folded log goes on where it stopped; a new session waits for its first command.

@@ -74,7 +74,13 @@ fn the_shipped_file_has_every_key_and_each_section_has_words() {
     let defaults = Table::try_from(Settings::default()).unwrap();
     assert_eq!(all_keys(&shipped), all_keys(&defaults));
     for (number, line) in SHIPPED.lines().enumerate() {
-        assert!(line.len() <= 120, "line {} is long", number + 1);
+        // A rule or a list stands on one line.
+        let most = if line.trim_start().starts_with('{') {
+            170
+        } else {
+            125
+        };
+        assert!(line.len() <= most, "line {} is long", number + 1);
     }
 }
 
@@ -440,14 +446,10 @@ fn a_limit_on_messages_leaves_room_for_a_call_and_its_result() {
 
 #[test]
 fn what_this_version_cannot_follow_stops_the_start_and_is_never_ignored() {
-    for (text, key) in [(
-        "[providers.openai]\ncredentials = [{ name = \"a\", exec = [\"pass\"] }, { name = \"b\", env = \"B\" }]",
-        "providers.openai.credentials",
-    )] {
-        let said = problem(text);
-        let wanted = format!("line 2: {key}: this is not in this version; ");
-        assert!(said.starts_with(&wanted) && said.lines().count() == 1, "{said}");
-    }
+    let text = "[providers.openai]\ncredentials = [{ name = \"a\", exec = [\"pass\"] }, { name = \"b\", env = \"B\" }]";
+    let said = problem(text);
+    let wanted = "line 2: providers.openai.credentials: this is not in this version; ";
+    assert!(said.starts_with(wanted) && said.lines().count() == 1, "{said}");
     for level in ["isolated", "confined", "none"] {
         let text = format!("[sandbox]\nlevel = {level:?}\nrequire = {level:?}\nnetwork = \"none\"\n");
         assert!(with_file(&text).0.is_ok());

@@ -23,7 +23,9 @@ use std::time::SystemTime;
 /// The most tokens that a model may ask for.
 pub(crate) const MOST_TOKENS: u64 = 32_768;
 /// The most source files of a map.
-const MAX_FILES: usize = 50_000;
+const MAX_FILES: usize = 5_000;
+/// The most bytes of them all: what is known of a byte of source costs about three.
+const MAX_BYTES: u64 = 64_000_000;
 /// The most definitions that are considered for showing; more than fit into the largest budget.
 const MAX_PLACES: usize = 8_000;
 /// The most files that are read for the lines to show.
@@ -70,14 +72,14 @@ fn map(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result<
     let kept = kept_at(&ctx.map_dir, &ctx.workdir.path().join(&base));
     let patience = Patience::new(abandoned);
     let mut map = SourceMap::new(read_kept(&kept));
-    let mut most = MAX_FILES;
+    let (mut most, mut room) = (MAX_FILES, MAX_BYTES);
     let complete = files(&ctx.workdir, &base, false, &patience, |path| {
         let Some(name) = path.to_str().filter(|name| Language::of(name).is_some()) else {
             return true;
         };
         most = most.saturating_sub(1);
-        add(&mut map, &ctx.workdir, &path, name, &patience);
-        most > 0
+        room = room.saturating_sub(add(&mut map, &ctx.workdir, &path, name, &patience));
+        most > 0 && room > 0
     });
     if map.cache().is_new() && complete {
         // The map is good without being kept; the next one only takes longer.
@@ -118,16 +120,19 @@ fn directory(prepared: &Prepared, ctx: &ToolContext) -> Result<PathBuf, ToolOutc
     })
 }
 
-fn add(map: &mut SourceMap, workdir: &Beneath, path: &Path, name: &str, patience: &Patience) {
+/// Its size.
+fn add(map: &mut SourceMap, workdir: &Beneath, path: &Path, name: &str, patience: &Patience) -> u64 {
     let Some(opened) = workdir
         .open_file(path)
         .ok()
         .filter(|opened| opened.real.as_path() == path && fits(opened))
     else {
-        return;
+        return 0;
     };
+    let bytes = opened.bytes;
     let stamp = Stamp(opened.version.stamp());
     map.add(name, stamp, || content(opened), &|| patience.is_over());
+    bytes
 }
 
 fn fits(opened: &OpenFile) -> bool {

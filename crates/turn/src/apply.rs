@@ -89,10 +89,7 @@ impl Durable {
             EventBody::LimitReached(reached) => self.limit_reached(&reached.action),
             EventBody::TurnFinished(finished) => self.turn_finished(finished, at),
             EventBody::SessionRecovered(_) => self.recovered(at),
-            EventBody::ContextCompacted(compacted) => {
-                self.told.forget();
-                self.compacted(compacted)
-            }
+            EventBody::ContextCompacted(compacted) => self.compacted(compacted),
             EventBody::ContextPruned(_) | EventBody::ContextTrimmed(_) => self.shortened(false),
             EventBody::CompactionAsked(_) => self.compaction_due(true),
             EventBody::ContextKept(_) => self.compaction_due(false),

@@ -49,7 +49,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
         Command::Create { created, first } => create(draft, *created, first),
         Command::Send(new) => inbox::send(draft, new),
         Command::CancelInput(input) => inbox::cancel(draft, input),
-        Command::CancelTurn { expect, reason, jobs } => cancel_turn(draft, expect, reason, jobs),
+        Command::CancelTurn { expect, reason, jobs } => cancel_turn(draft, expect, reason.as_deref(), jobs),
         Command::Decide {
             approval,
             decision,
@@ -116,7 +116,7 @@ fn create(
 fn cancel_turn(
     draft: &mut Draft<'_, '_>,
     expect: Option<TurnId>,
-    reason: Option<String>,
+    reason: Option<&str>,
     jobs: bool,
 ) -> Result<Reply, Fault> {
     let background = !draft.durable().jobs.is_empty();
@@ -125,7 +125,7 @@ fn cancel_turn(
             let message = format!("another turn runs by now: {}", running.short());
             return Err(Fault::conflict("other_turn", message));
         }
-        (Some(_), _) => ending::cancel(draft, reason.clone()),
+        (Some(_), _) => ending::cancel(draft, reason.map(str::to_owned)),
         (None, None) if jobs && background => {}
         (None, _) => {
             let fault = Fault::conflict("no_turn", "no turn runs in this session");
@@ -134,7 +134,7 @@ fn cancel_turn(
         }
     }
     if jobs {
-        jobs::stop_all(draft, reason.as_deref().unwrap_or(words::JOBS_KILLED));
+        jobs::stop_all(draft, reason.unwrap_or(words::JOBS_KILLED));
     }
     Ok(DONE)
 }

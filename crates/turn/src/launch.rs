@@ -46,8 +46,7 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
         thinking,
     };
     draft.emit(started);
-    let window = overflow::told(draft, &name);
-    let prefix = draft.scene.prefix;
+    let (window, prefix) = (overflow::told(draft, &name), draft.scene.prefix);
     let volatile = draft.volatile();
     volatile.backoff_over = false;
     volatile.may_stop = None;

@@ -363,10 +363,6 @@ async fn unknown_methods_strangers_and_missing_actors_get_the_right_class() {
         (INVALID, "unknown_method".into())
     );
     assert_eq!(
-        h.refused("session.fork", json!({})).await,
-        (INVALID, "not_implemented".into())
-    );
-    assert_eq!(
         h.refused("session.attach", json!({})).await,
         (INVALID, "needs_connection".into())
     );

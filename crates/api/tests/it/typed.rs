@@ -30,12 +30,12 @@ async fn log(h: &Harness) -> Vec<EventBody> {
 
 /// The texts of the last input.
 async fn heard(h: &Harness) -> Vec<String> {
-    let inputs = log(h).await.into_iter().filter_map(|body| match body {
+    let mut inputs = log(h).await.into_iter().filter_map(|body| match body {
         EventBody::InputAccepted(input) => Some(input.content),
         _ => None,
     });
     let texts = inputs
-        .last()
+        .next_back()
         .unwrap()
         .into_iter()
         .filter_map(|block| match block {

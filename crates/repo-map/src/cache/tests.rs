@@ -62,7 +62,7 @@ fn a_file_that_cannot_be_parsed_is_not_tried_until_it_changes() {
 fn what_is_no_cache_of_this_version_is_refused() {
     let bytes = Cache::default().bytes().unwrap().unwrap();
     assert!(Cache::read(&bytes).is_ok());
-    let mut other = bytes.clone();
+    let mut other = bytes;
     other[1] = 99;
     assert!(Cache::read(&other).is_err());
     assert!(Cache::read(b"").is_err() && Cache::read(&[0x93; 64]).is_err());

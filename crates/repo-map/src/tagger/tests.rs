@@ -8,111 +8,114 @@ fn found(language: Language, source: &str) -> Tags {
         .unwrap()
 }
 
+use Kind::{Function, Macro, Method, Module, Type, Value};
+
+type Row = (
+    Language,
+    &'static str,
+    &'static [(&'static str, Kind, u32)],
+    &'static [&'static str],
+);
+
 /// What each language must find: definitions with their kinds and lines, and some names that are used.
+const ROWS: [Row; 12] = [
+    (
+        Language::Rust,
+        "const MOST: u8 = 3;\nstruct Moon;\nimpl Moon {\n fn rise(&self) { glow(); }\n}\nfn tide(m: Moon) {}\nmacro_rules! star { () => {} }\nmod sky {}\n",
+        &[
+            ("MOST", Value, 1),
+            ("Moon", Type, 2),
+            ("rise", Method, 4),
+            ("tide", Function, 6),
+            ("star", Macro, 7),
+            ("sky", Module, 8),
+        ],
+        &["glow", "Moon"],
+    ),
+    (
+        Language::Python,
+        "class Moon:\n    def rise(self):\n        glow()\n\ndef tide(): pass\n",
+        &[("Moon", Type, 1), ("rise", Function, 2), ("tide", Function, 5)],
+        &["glow"],
+    ),
+    (
+        Language::JavaScript,
+        "class Moon { rise() { glow(); } }\nfunction tide() {}\n",
+        &[("Moon", Type, 1), ("rise", Method, 1), ("tide", Function, 2)],
+        &["glow"],
+    ),
+    (
+        Language::TypeScript,
+        "interface Sky { a: number }\ntype Tint = string;\nclass Moon { rise(): void { glow(); } }\nfunction tide(): Sky { return new Moon(); }\nenum Phase { New }\n",
+        &[
+            ("Sky", Type, 1),
+            ("Tint", Type, 2),
+            ("Moon", Type, 3),
+            ("rise", Method, 3),
+            ("tide", Function, 4),
+            ("Phase", Type, 5),
+        ],
+        &["glow", "Moon"],
+    ),
+    (
+        Language::Tsx,
+        "function Moon() { return <Sky a={glow()} />; }\n",
+        &[("Moon", Function, 1)],
+        &["glow"],
+    ),
+    (
+        Language::Go,
+        "package sky\ntype Moon struct{}\nfunc (m Moon) Rise() { glow() }\nfunc Tide() {}\n",
+        &[("Moon", Type, 2), ("Rise", Method, 3), ("Tide", Function, 4)],
+        &["glow"],
+    ),
+    (
+        Language::Java,
+        "class Moon extends Sky {\n void rise() { glow(); }\n}\ninterface Tide {}\n",
+        &[("Moon", Type, 1), ("rise", Method, 2), ("Tide", Type, 4)],
+        &["glow"],
+    ),
+    (
+        Language::C,
+        "#define STAR(x) x\nstruct moon { int a; };\nint tide(void) { return glow(); }\n",
+        &[("STAR", Macro, 1), ("moon", Type, 2), ("tide", Function, 3)],
+        &["glow"],
+    ),
+    (
+        Language::Cpp,
+        "namespace sky {\nclass Moon { public: void rise(); };\n}\nint tide() { return glow(); }\n",
+        &[("sky", Module, 1), ("Moon", Type, 2), ("tide", Function, 4)],
+        &["glow"],
+    ),
+    (
+        Language::Ruby,
+        "module Sky\n class Moon\n  def rise; glow(); end\n end\nend\n",
+        &[("Sky", Module, 1), ("Moon", Type, 2), ("rise", Method, 3)],
+        &["glow"],
+    ),
+    (
+        Language::CSharp,
+        "namespace Sky {\nclass Moon {\n void Rise() { Glow(); }\n}\ninterface ITide {}\n}\n",
+        &[
+            ("Sky", Module, 1),
+            ("Moon", Type, 2),
+            ("Rise", Method, 3),
+            ("ITide", Type, 5),
+        ],
+        &["Glow"],
+    ),
+    (
+        Language::Bash,
+        "tide() {\n  glow now\n}\n",
+        &[("tide", Function, 1)],
+        &["glow"],
+    ),
+];
+
 #[test]
 fn each_language_finds_what_a_file_defines_and_uses() {
-    use Kind::{Function, Macro, Method, Module, Type, Value};
-    type Row = (
-        Language,
-        &'static str,
-        &'static [(&'static str, Kind, u32)],
-        &'static [&'static str],
-    );
-    let rows: [Row; 12] = [
-        (
-            Language::Rust,
-            "const MOST: u8 = 3;\nstruct Moon;\nimpl Moon {\n fn rise(&self) { glow(); }\n}\nfn tide(m: Moon) {}\nmacro_rules! star { () => {} }\nmod sky {}\n",
-            &[
-                ("MOST", Value, 1),
-                ("Moon", Type, 2),
-                ("rise", Method, 4),
-                ("tide", Function, 6),
-                ("star", Macro, 7),
-                ("sky", Module, 8),
-            ],
-            &["glow", "Moon"],
-        ),
-        (
-            Language::Python,
-            "class Moon:\n    def rise(self):\n        glow()\n\ndef tide(): pass\n",
-            &[("Moon", Type, 1), ("rise", Function, 2), ("tide", Function, 5)],
-            &["glow"],
-        ),
-        (
-            Language::JavaScript,
-            "class Moon { rise() { glow(); } }\nfunction tide() {}\n",
-            &[("Moon", Type, 1), ("rise", Method, 1), ("tide", Function, 2)],
-            &["glow"],
-        ),
-        (
-            Language::TypeScript,
-            "interface Sky { a: number }\ntype Tint = string;\nclass Moon { rise(): void { glow(); } }\nfunction tide(): Sky { return new Moon(); }\nenum Phase { New }\n",
-            &[
-                ("Sky", Type, 1),
-                ("Tint", Type, 2),
-                ("Moon", Type, 3),
-                ("rise", Method, 3),
-                ("tide", Function, 4),
-                ("Phase", Type, 5),
-            ],
-            &["glow", "Moon"],
-        ),
-        (
-            Language::Tsx,
-            "function Moon() { return <Sky a={glow()} />; }\n",
-            &[("Moon", Function, 1)],
-            &["glow"],
-        ),
-        (
-            Language::Go,
-            "package sky\ntype Moon struct{}\nfunc (m Moon) Rise() { glow() }\nfunc Tide() {}\n",
-            &[("Moon", Type, 2), ("Rise", Method, 3), ("Tide", Function, 4)],
-            &["glow"],
-        ),
-        (
-            Language::Java,
-            "class Moon extends Sky {\n void rise() { glow(); }\n}\ninterface Tide {}\n",
-            &[("Moon", Type, 1), ("rise", Method, 2), ("Tide", Type, 4)],
-            &["glow"],
-        ),
-        (
-            Language::C,
-            "#define STAR(x) x\nstruct moon { int a; };\nint tide(void) { return glow(); }\n",
-            &[("STAR", Macro, 1), ("moon", Type, 2), ("tide", Function, 3)],
-            &["glow"],
-        ),
-        (
-            Language::Cpp,
-            "namespace sky {\nclass Moon { public: void rise(); };\n}\nint tide() { return glow(); }\n",
-            &[("sky", Module, 1), ("Moon", Type, 2), ("tide", Function, 4)],
-            &["glow"],
-        ),
-        (
-            Language::Ruby,
-            "module Sky\n class Moon\n  def rise; glow(); end\n end\nend\n",
-            &[("Sky", Module, 1), ("Moon", Type, 2), ("rise", Method, 3)],
-            &["glow"],
-        ),
-        (
-            Language::CSharp,
-            "namespace Sky {\nclass Moon {\n void Rise() { Glow(); }\n}\ninterface ITide {}\n}\n",
-            &[
-                ("Sky", Module, 1),
-                ("Moon", Type, 2),
-                ("Rise", Method, 3),
-                ("ITide", Type, 5),
-            ],
-            &["Glow"],
-        ),
-        (
-            Language::Bash,
-            "tide() {\n  glow now\n}\n",
-            &[("tide", Function, 1)],
-            &["glow"],
-        ),
-    ];
-    assert_eq!(rows.len(), Language::ALL.len());
-    for (language, source, defines, uses) in rows {
+    assert_eq!(ROWS.len(), Language::ALL.len());
+    for (language, source, defines, uses) in ROWS {
         let tags = found(language, source);
         for (name, kind, line) in defines {
             let definition = Definition {

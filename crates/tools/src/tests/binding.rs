@@ -9,14 +9,14 @@ fn environment(value: &str) -> Environment {
     Environment::default().with("PATH", "/bin").with("GRANTED", value)
 }
 
-fn call(name: &str, input: Value) -> Prepared {
+fn call(name: &str, input: &Value) -> Prepared {
     Registry::builtin(&ToolLimits::default())
-        .prepare(name, &input)
+        .prepare(name, input)
         .unwrap()
 }
 
 fn bash(command: &str) -> Prepared {
-    call("Bash", json!({ "command": command }))
+    call("Bash", &json!({ "command": command }))
 }
 
 fn bind(world: &World, prepared: &Prepared, value: &str) -> Binding {
@@ -47,14 +47,14 @@ fn redteam_45_i7_a_changed_script_argument_place_or_environment_voids_an_approva
     let run = bash("sh x.sh");
     // Positive control: nothing changed, or only what the command does not depend on.
     assert_eq!(told(&world, &run, &run, || {}), None);
-    assert_eq!(told(&world, &run, &run, || drop(world.put("log", "two\n"))), None);
+    assert_eq!(told(&world, &run, &run, || _ = world.put("log", "two\n")), None);
     let reads = bash("tail log");
     assert_eq!(
-        told(&world, &reads, &reads, || drop(world.put("log", "three\n"))),
+        told(&world, &reads, &reads, || _ = world.put("log", "three\n")),
         None
     );
 
-    let said = told(&world, &run, &run, || drop(world.put("x.sh", "echo bad\n"))).unwrap();
+    let said = told(&world, &run, &run, || _ = world.put("x.sh", "echo bad\n")).unwrap();
     assert!(said.contains("the file x.sh"), "{said}");
     let said = told(&world, &run, &bash("sh x.sh --force"), || {}).unwrap();
     assert!(said.contains("the arguments of the call"), "{said}");
@@ -93,13 +93,13 @@ fn redteam_45_i7_a_changed_target_voids_the_approval_of_an_edit() {
     world.put("a", "1\n");
     let edit = call(
         "Edit",
-        json!({ "file_path": "a", "old_string": "1", "new_string": "2" }),
+        &json!({ "file_path": "a", "old_string": "1", "new_string": "2" }),
     );
     assert_eq!(told(&world, &edit, &edit, || {}), None, "positive control");
-    let said = told(&world, &edit, &edit, || drop(world.put("a", "1\n1\n"))).unwrap();
+    let said = told(&world, &edit, &edit, || _ = world.put("a", "1\n1\n")).unwrap();
     assert!(said.contains("the file a"), "{said}");
-    let write = call("Write", json!({ "file_path": "new", "content": "x" }));
-    let said = told(&world, &write, &write, || drop(world.put("new", "mine\n"))).unwrap();
+    let write = call("Write", &json!({ "file_path": "new", "content": "x" }));
+    let said = told(&world, &write, &write, || _ = world.put("new", "mine\n")).unwrap();
     assert!(said.contains("the file new"), "{said}");
 }
 
@@ -110,7 +110,7 @@ fn i8_the_environment_is_bound_without_being_told() {
     let text = serde_json::to_string(&bound).unwrap();
     assert!(!text.contains("hunter2") && !text.contains("GRANTED"), "{text}");
     assert!(
-        bind(&world, &call("Read", json!({ "file_path": "a" })), "x")
+        bind(&world, &call("Read", &json!({ "file_path": "a" })), "x")
             .environment
             .is_none()
     );
@@ -135,7 +135,7 @@ fn i6_a_command_about_too_many_files_cannot_be_approved() {
 #[test]
 fn redteam_46_a_call_cannot_ask_for_fewer_walls_more_time_or_another_session() {
     let registry = Registry::builtin(&ToolLimits::default());
-    let refused = |name: &str, input: Value| code(&registry.prepare(name, &input).unwrap_err());
+    let refused = |name: &str, input: &Value| code(&registry.prepare(name, input).unwrap_err());
     assert!(
         registry.prepare("Bash", &json!({ "command": "ls" })).is_ok(),
         "positive control"
@@ -148,10 +148,10 @@ fn redteam_46_a_call_cannot_ask_for_fewer_walls_more_time_or_another_session() {
         json!({ "command": "ls", "env": { "LD_PRELOAD": "x" } }),
         json!({ "command": "ls", "timeout_ms": 86_400_000 }),
     ] {
-        assert_eq!(refused("Bash", extra.clone()), "E_INVALID_ARGS", "{extra}");
+        assert_eq!(refused("Bash", &extra), "E_INVALID_ARGS", "{extra}");
     }
     assert_eq!(
-        refused("Read", json!({ "file_path": "a", "session": "0192" })),
+        refused("Read", &json!({ "file_path": "a", "session": "0192" })),
         "E_INVALID_ARGS"
     );
 }

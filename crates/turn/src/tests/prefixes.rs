@@ -30,12 +30,8 @@ fn happen(world: &mut World, dice: u32) {
         0..=5 if !world.shrinks.is_empty() => any_shrunk(world, pick),
         0..=5 => model(world, pick),
         6..=10 if !world.judging.is_empty() => {
-            let kinds = [
-                VerdictKind::Allow,
-                VerdictKind::Allow,
-                VerdictKind::Ask,
-                VerdictKind::Deny,
-            ];
+            use VerdictKind::{Allow, Ask, Deny};
+            let kinds = [Allow, Allow, Ask, Deny];
             match pick % 5 {
                 4 => world.refuse(),
                 other => world.judge(kinds[other]),

@@ -302,23 +302,23 @@ impl World {
             }
             Effect::KillJobs => self.jobs_killed += 1,
             Effect::KillTool { tool_call } => self.running.retain(|running| *running != tool_call),
-            effect @ (Effect::SetTimer { .. } | Effect::ClearTimer { .. }) => self.of_timers(effect),
+            effect @ (Effect::SetTimer { .. } | Effect::ClearTimer { .. }) => self.of_timers(&effect),
             Effect::CountDeciders { approval } => self.counting.push(approval),
             Effect::AddRule { rule, .. } => self.rules.push(rule),
             effect @ (Effect::AskHooks { .. } | Effect::DropHooks { .. }) => self.of_hooks(effect),
         }
     }
 
-    fn of_timers(&mut self, effect: Effect) {
+    fn of_timers(&mut self, effect: &Effect) {
         if let Effect::SetTimer {
             key,
             generation,
             after_ms,
-        } = effect
+        } = *effect
         {
             self.timers.insert(key, (generation, self.now + after_ms));
         } else if let Effect::ClearTimer { key } = effect {
-            assert!(self.timers.remove(&key).is_some(), "only set timers are cleared");
+            assert!(self.timers.remove(key).is_some(), "only set timers are cleared");
         }
     }
 

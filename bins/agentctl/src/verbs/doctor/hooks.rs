@@ -1,7 +1,6 @@
 //! Whether the programs of the operator's hooks are there.
 
 use crate::verbs::doctor::Check;
-use agentd_protocol::HookEvent;
 use agentd_settings::{HookConfig, HooksConfig};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -53,6 +52,7 @@ fn trouble(hook: &HookConfig) -> Option<String> {
 mod tests {
     use super::*;
     use crate::verbs::doctor::Level;
+    use agentd_protocol::HookEvent;
 
     fn of(programs: &[&str]) -> Option<Level> {
         let run = programs
