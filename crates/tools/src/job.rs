@@ -261,7 +261,7 @@ mod tests {
         unread.push(&fresh(0, "\u{1b}[3"));
         unread.push(&fresh(3, "1mred\u{1b}[0m 1%\r"));
         assert_eq!(unread.turn().text, "red 1%");
-        unread.push(&fresh(17, "red 9%\r\n"));
+        unread.push(&fresh(16, "red 9%\r\n"));
         let read = unread.turn();
         assert_eq!((read.text.as_str(), read.partial), ("red 9%\n", false));
     }

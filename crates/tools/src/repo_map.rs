@@ -37,7 +37,7 @@ pub(crate) fn repo_map(limits: &ToolLimits) -> ToolSpec {
     let names = |what: &str| json!({ "type": "array", "maxItems": 100, "items": { "type": "string", "minLength": 1, "maxLength": 500 }, "description": what });
     ToolSpec {
         name: "RepoMap".into(),
-        aliases: &["repo_map", "repomap", "code_map"],
+        aliases: &["repo_map", "code_map"],
         title: "Map the source tree".into(),
         description: "Shows what the source files of a directory define (types, functions, constants with their lines), the most used \
             first, as far as it fits. Use it once to find your way in code that you do not know; then Grep and Read. \

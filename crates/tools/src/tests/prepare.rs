@@ -46,6 +46,7 @@ fn the_builtin_tools_have_the_contracts_names_and_schemas_that_accept_their_exam
             "ExitPlanMode",
             "Plan",
             "Skill",
+            "RepoMap",
             "WebFetch"
         ]
     );
