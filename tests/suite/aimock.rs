@@ -4,6 +4,8 @@ use agentd_client::Client;
 use agentd_protocol::{Block, CreateParams, EndReason, TurnFinished};
 use agentd_tests::{Aimock, Daemon, DaemonOptions, Follower, Tap, check_log};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// Model name, dialect, path below the server, and what the provider calls the model.
@@ -15,6 +17,8 @@ const SPOKEN: [(&str, &str, &str, &str); 5] = [
     ("mock-ollama", "ollama", "", "qwen3"),
 ];
 const SESSIONS: usize = 100;
+/// Sessions of all dialects that run at the same time: the mock and the machine are small.
+const AT_ONCE: usize = 150;
 const COMPLETED: &str = "completed";
 
 /// Short waits, so that a fleet in trouble is through soon.
@@ -70,15 +74,17 @@ fn how(end: &TurnFinished) -> String {
     }
 }
 
-/// A hundred sessions in each dialect, all at once; how many of each ended how: `completed`, or the class of the failure.
+/// A hundred sessions in each dialect, side by side; how many of each ended how: `completed`, or the class of the failure.
 async fn fleet(daemon: &Daemon) -> BTreeMap<(String, String), usize> {
-    let mut running = JoinSet::new();
+    let (mut running, places) = (JoinSet::new(), Arc::new(Semaphore::new(AT_ONCE)));
     for (name, ..) in SPOKEN {
         // One connection has room for some hundred viewers.
         let client = daemon.client().await;
         for n in 0..SESSIONS {
             let (client, workdir) = (client.clone(), daemon.workdir(&format!("{name}-{n}")));
+            let places = Arc::clone(&places);
             running.spawn(async move {
+                let _place = places.acquire_owned().await.unwrap();
                 let (_, end) = run(&client, workdir, name, "Please look around.").await;
                 if end.reason == EndReason::Completed {
                     assert_eq!(

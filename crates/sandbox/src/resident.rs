@@ -1,4 +1,4 @@
-//! The warden's side: one thread (and where there are walls one behind them), no runtime, parent or subreaper of all that it starts.
+//! The warden's side: one thread and one that starts commands (behind the walls where there are any), no runtime, parent or subreaper of all that it starts.
 
 mod oversight;
 
@@ -14,7 +14,7 @@ use crate::launch;
 use crate::privileges;
 use crate::processes::{self, signal, table};
 use crate::repository::Guard;
-use crate::spawner::{Job, Spawner};
+use crate::spawner::{self, Job, Spawner};
 use crate::watch::Watch;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use oversight::file_too_large;
@@ -74,7 +74,7 @@ struct Resident {
     /// Running commands by the pid of their leader.
     leaders: BTreeMap<i32, u64>,
     ending: Vec<Ending>,
-    /// Where there are walls, the thread behind them starts the commands.
+    /// The thread that starts the commands: behind the walls where there are any, else there from the first command on.
     spawner: Option<Spawner>,
     watch: Watch,
     guard: Guard,
@@ -87,6 +87,7 @@ impl Resident {
         launch::close_inherited();
         // A session of its own: no terminal to read from, and no signal of the daemon's terminal.
         let _ = setsid();
+        spawner::session_stands_behind();
         set_child_subreaper(Some(getpid()))?;
         let mask = launch::taken_signals();
         mask.thread_block()?;
@@ -234,11 +235,7 @@ impl Resident {
                     terminal,
                     descriptors,
                 };
-                let spawned = match &self.spawner {
-                    Some(spawner) => spawner.launch(job),
-                    None => job.start(),
-                };
-                let report = match spawned {
+                let report = match self.launch(job) {
                     Ok(pid) => self.started(id, pid),
                     Err(error) => Report::Refused {
                         id,
@@ -254,6 +251,13 @@ impl Resident {
                 self.kill(id, now);
                 Ok(())
             }
+        }
+    }
+
+    fn launch(&mut self, job: Job) -> std::io::Result<u32> {
+        match &self.spawner {
+            Some(spawner) => spawner.launch(job),
+            None => self.spawner.insert(Spawner::open()?).launch(job),
         }
     }
 

@@ -1,13 +1,20 @@
-//! The warden's thread that starts confined commands. It alone is behind Landlock and seccomp, and what it starts inherits
-//! both; the warden's first thread stays outside, so that no command can signal it, and sees the process table.
+//! The warden's thread that starts commands. Where there are walls it alone is behind Landlock and seccomp, and what it
+//! starts inherits both; the warden's first thread stays outside, so that no command can signal it, and sees the process
+//! table. It stands behind that thread and the daemon when they want the processor, and what it starts stands there, too.
 
 use crate::confinement::Confinement;
 use crate::{forwarder, landlocked, launch, privileges, syscalls};
 use nix::unistd::gettid;
 use rustix::fd::OwnedFd;
+use rustix::process::{getpriority_process, setpriority_process};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// So much nicer than the daemon are commands: however many there are, it answers, and the warden can end them.
+const NICER: i32 = 5;
+/// The nicest there is.
+const NICEST: i32 = 19;
 
 /// A command to start.
 pub(crate) struct Job {
@@ -29,12 +36,21 @@ impl Job {
     }
 }
 
+type Asked = (Job, SyncSender<io::Result<u32>>);
+
 /// The thread. It lives as long as the process.
 pub(crate) struct Spawner {
-    jobs: SyncSender<(Job, SyncSender<io::Result<u32>>)>,
+    jobs: SyncSender<Asked>,
 }
 
 impl Spawner {
+    /// Starts the thread where there are no walls.
+    pub(crate) fn open() -> io::Result<Self> {
+        let (jobs, queue) = sync_channel(1);
+        thread().spawn(move || serve(&queue))?;
+        Ok(Self { jobs })
+    }
+
     /// Confines the process and starts the thread. Also the version of Landlock in use.
     pub(crate) fn start(walls: Confinement, workdir: PathBuf, network: bool) -> Result<(Self, u32), String> {
         privileges::drop_all()?;
@@ -43,8 +59,7 @@ impl Spawner {
         }
         let (jobs, queue) = sync_channel(1);
         let (ready, confined) = sync_channel(1);
-        std::thread::Builder::new()
-            .name("spawner".to_owned())
+        thread()
             .spawn(move || {
                 let done = confine(&walls, &workdir, network);
                 let good = done.is_ok();
@@ -59,7 +74,7 @@ impl Spawner {
         Ok((Self { jobs }, abi))
     }
 
-    /// Starts a command behind the walls.
+    /// Starts a command, behind the walls if there are any.
     pub(crate) fn launch(&self, job: Job) -> io::Result<u32> {
         let gone = || io::Error::other("the thread that starts commands ended");
         let (answer, started) = sync_channel(1);
@@ -78,7 +93,26 @@ fn confine(walls: &Confinement, workdir: &Path, network: bool) -> Result<u32, St
     Ok(abi)
 }
 
-fn serve(queue: &Receiver<(Job, SyncSender<io::Result<u32>>)>) {
+fn thread() -> std::thread::Builder {
+    std::thread::Builder::new().name("spawner".to_owned())
+}
+
+/// Puts the calling thread, and what it starts from now on, behind. Where it cannot be done, all stand equal.
+fn stand_behind() {
+    // In Linux each thread has a priority of its own.
+    if let Ok(own) = getpriority_process(None) {
+        let _ = setpriority_process(None, own.saturating_add(NICER).min(NICEST));
+    }
+}
+
+/// The same for the whole session among the sessions, which is what counts where the kernel groups processes by these.
+pub(crate) fn session_stands_behind() {
+    // There is no such file where it does not.
+    let _ = std::fs::write("/proc/self/autogroup", NICER.to_string());
+}
+
+fn serve(queue: &Receiver<Asked>) {
+    stand_behind();
     while let Ok((job, answer)) = queue.recv() {
         // Who asked waits for this.
         let _ = answer.send(job.start());

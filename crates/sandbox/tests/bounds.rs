@@ -32,6 +32,7 @@ mod cases {
             redteam_40_a_gigabyte_of_output_flows_through,
             i5_what_was_left_behind_is_ended_and_the_next_command_is_told,
             what_is_within_the_bounds_is_left_alone,
+            i6_commands_stand_behind_the_daemon,
         ];
         agentd_process_tests::run(all, filter, Duration::from_secs(300))
     }
@@ -248,8 +249,25 @@ mod cases {
         for level in levels().await {
             let world = World::new(level, small()).await;
             let done = world.sh(script).await;
-            assert_eq!(done.output.head(), b"good\n", "{level:?}");
-            assert_eq!(done.exit.exceeded, None, "{level:?}");
+            let text = String::from_utf8_lossy(done.output.head());
+            assert_eq!(
+                (&*text, done.exit.exceeded),
+                ("good\n", None),
+                "{level:?} {:?}",
+                done.exit
+            );
+        }
+    }
+
+    async fn i6_commands_stand_behind_the_daemon() {
+        let own = rustix::process::getpriority_process(None).unwrap();
+        for level in levels().await {
+            let world = World::new(level, small()).await;
+            for _ in 0..2 {
+                let nice = world.sh("nice").await;
+                let expected = format!("{}\n", (own + 5).min(19));
+                assert_eq!(String::from_utf8_lossy(nice.output.head()), expected, "{level:?}");
+            }
         }
     }
 }

@@ -343,9 +343,8 @@ async fn a_small_spilled_output_travels_with_the_result() {
     let mut world = World::new(2).await;
     world.start("spill").await;
     // The SHA-256 of `whole` begins so.
-    world
-        .expect(&["granted", "ended cut [\"5d5766cf\"]", ENDED])
-        .await;
+    let ended = "ended cut\n[All of it can be read page by page: Read with file_path \"blob:5d5766cf2d787016\".] [\"5d5766cf\"]";
+    world.expect(&["granted", ended, ENDED]).await;
 }
 
 #[tokio::test]
