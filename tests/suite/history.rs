@@ -138,8 +138,15 @@ async fn what_a_session_changed_is_shown_and_undone_change_by_change() {
     let dry = played.agentctl(&["undo", id, "--dry-run"], 0).await;
     assert!(dry.contains("b/new.txt: would be put back"), "{dry}");
     assert_eq!(played.file("b/new.txt").as_deref(), Some("new\n"));
-    // The last change, then the one before it.
-    played.agentctl(&["undo", id], 0).await;
+    // The last change, as a person types it; then the one before it.
+    let said = played
+        .agentctl(&["send", id, "/undo", "--commands", "--key", "k"], 0)
+        .await;
+    assert!(said.contains("undone: b/new.txt"), "{said}");
+    let again = played
+        .agentctl(&["send", id, "/undo", "--commands", "--key", "k"], 0)
+        .await;
+    assert_eq!(again, said, "the same key undoes once");
     assert_eq!(played.file("b/new.txt"), None);
     let undone: PutBackDone = played.json(&["undo", id, "-o", "json"]).await;
     assert_eq!(

@@ -27,10 +27,7 @@ const BUILT_IN: [(&str, &str); 7] = [
         "/compact  put a summary in the place of the conversation's beginning",
     ),
     ("todo", "/todo  what the agent means to do"),
-    (
-        "undo",
-        "/undo  not in this version: ask the agent to take its change back",
-    ),
+    ("undo", "/undo  put the files back that were changed last"),
     ("help", "/help  this list"),
 ];
 

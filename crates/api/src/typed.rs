@@ -7,7 +7,7 @@ use crate::validate;
 use agentd_actor_kit::Read;
 use agentd_protocol::{
     Block, CreateParams, Event, EventBody, Fault, InputId, PermissionMode, Principal, Sent, Seq,
-    SessionCreated, SessionId, Timestamp,
+    SessionCreated, SessionId, Timestamp, UndoParams,
 };
 use agentd_store::{IdempotencyKey, Range};
 use agentd_turn::Command;
@@ -63,9 +63,30 @@ impl Api {
                 let words = self.help(&speaker.workdir).await?;
                 return self.said(who, session, None, words, key).await;
             }
-            Typed::Undo => return Err(no_undo()),
+            Typed::Undo => return self.undone(who, session, key).await,
         };
         Ok(Outcome::Input(self.with_mentions(&speaker, content).await?))
+    }
+
+    /// `/undo`: the last change of files is taken back, under a key of its own beside that of the text.
+    async fn undone(
+        &self,
+        who: &Principal,
+        session: SessionId,
+        key: Option<IdempotencyKey>,
+    ) -> Result<Outcome, Fault> {
+        let params = UndoParams {
+            session: session.to_string(),
+            key: key.map(|key| format!("/undo {}", key.key)),
+            ..UndoParams::default()
+        };
+        let done = self.undo(who, params).await?;
+        let mut words = format!("undone: {} (undo id {})", done.files.join(", "), done.undo_id);
+        for what in &done.stays {
+            words.push_str("\nstays done: ");
+            words.push_str(what);
+        }
+        self.said(who, session, None, words, None).await
     }
 
     /// The answer to a command that is no input. It is kept with the key of what the command changes.
@@ -161,11 +182,6 @@ impl Api {
             )),
         }
     }
-}
-
-fn no_undo() -> Fault {
-    Fault::invalid("not_implemented", "/undo is not in this version")
-        .hint("ask the agent to take the change back; it has the tool UndoPatch")
 }
 
 const fn update(mode: Option<PermissionMode>, model: Option<String>) -> Command {
