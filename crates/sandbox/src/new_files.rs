@@ -30,7 +30,7 @@ impl NewFiles {
     pub(crate) fn new(limit: u64, places: Vec<PathBuf>) -> Self {
         Self {
             limit,
-            places,
+            places: outermost(places),
             used: Vec::new(),
             since: SystemTime::UNIX_EPOCH,
             walk: None,
@@ -109,6 +109,14 @@ fn now() -> SystemTime {
     SystemTime::now()
 }
 
+/// Without what is below another one: its files would count twice.
+fn outermost(mut places: Vec<PathBuf>) -> Vec<PathBuf> {
+    places.sort_unstable();
+    // Right behind a place, in this order, stands all that is below it.
+    places.dedup_by(|place, before| place.starts_with(before));
+    places
+}
+
 /// Entries in use in the file system of a place.
 fn used(place: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(place).ok()?;
@@ -156,6 +164,17 @@ mod tests {
         assert_eq!(all(SystemTime::UNIX_EPOCH, 100), 4);
         assert_eq!(all(SystemTime::UNIX_EPOCH, 3), 3);
         assert_eq!(all(now() + Duration::from_secs(3_600), 100), 0);
+    }
+
+    #[test]
+    fn a_place_within_another_one_does_not_count_twice() {
+        let places = ["/tmp/w", "/tmp-2", "/tmp", "/tmp/w/v"].map(PathBuf::from);
+        assert_eq!(
+            outermost(places.to_vec()),
+            ["/tmp", "/tmp-2"].map(PathBuf::from).to_vec()
+        );
+        let apart = ["/w", "/tmp"].map(PathBuf::from);
+        assert_eq!(outermost(apart.to_vec()).len(), 2);
     }
 
     #[test]
