@@ -87,7 +87,12 @@ pub(crate) struct Covered {
 pub(crate) fn covered(tree: &Tree) -> Result<Vec<Covered>> {
     let name = Regex::new(r"\bfn (redteam_((?:\d\d_and_)*\d\d)_\w+)\(")?;
     let mut found: BTreeMap<u8, Vec<String>> = BTreeMap::new();
-    for source in &tree.sources {
+    // This tool's own tests only talk of such names.
+    let sources = tree
+        .sources
+        .iter()
+        .filter(|source| !source.path.starts_with("bins/xtask/"));
+    for source in sources {
         for test in name.captures_iter(source.only_tests()) {
             let (Some(name), Some(rows)) = (test.get(1), test.get(2)) else {
                 continue;
