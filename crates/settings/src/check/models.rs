@@ -1,0 +1,139 @@
+//! Providers, their models, and what models are asked for.
+
+use super::Check;
+use crate::models::{Dialect, ModelConfig, ProviderConfig};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Check<'_> {
+    pub(super) fn provider(&mut self, name: &str, provider: &ProviderConfig) {
+        let base = format!("providers.{name}");
+        let url = &provider.base_url;
+        let good = provider.dialect == Dialect::Scripted
+            || url.starts_with("https://")
+            || url.starts_with("http://");
+        let what = format!("{:?} is no base URL", crate::view::mask_url(url));
+        self.require(
+            good,
+            &format!("{base}.base_url"),
+            &what,
+            "give http://HOST or https://HOST, with the path if it has one",
+        );
+        self.within(
+            &format!("{base}.max_concurrent"),
+            u64::from(provider.max_concurrent),
+            1,
+            100_000,
+        );
+        self.headers(&base, &provider.headers);
+        let key = format!("{base}.credentials");
+        let mut names = BTreeSet::new();
+        for credential in &provider.credentials {
+            let name = &credential.name;
+            let fresh = !name.is_empty() && names.insert(name.as_str());
+            self.require(
+                fresh,
+                &key,
+                &format!("the name {name:?} is empty or used twice"),
+                "give each credential its own name",
+            );
+            let what = format!("credential {name:?} needs exactly one source");
+            self.require(
+                credential.source().is_some(),
+                &key,
+                &what,
+                "give one of env = \"VARIABLE\" and file = \"PATH\"",
+            );
+        }
+    }
+
+    /// A value may be a secret: it is not shown.
+    fn headers(&mut self, base: &str, headers: &BTreeMap<String, String>) {
+        for (name, value) in headers {
+            let key = format!("{base}.headers.{name}");
+            let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+            self.require(
+                !name.is_empty() && name.bytes().all(token),
+                &key,
+                &format!("{name:?} is no header name"),
+                "give a name of letters, digits and dashes, such as x-team",
+            );
+            self.require(
+                !value.chars().any(char::is_control),
+                &key,
+                "it has control characters",
+                "give it in one line",
+            );
+        }
+    }
+
+    pub(super) fn model(&mut self, name: &str, model: &ModelConfig) {
+        let base = format!("models.{name}");
+        self.named(&format!("{base}.provider"), &model.provider, "providers", true);
+        let good = !model.model.is_empty();
+        self.require(
+            good,
+            &format!("{base}.model"),
+            "it is empty",
+            "give the name that the provider uses",
+        );
+        self.within(
+            &format!("{base}.context_window"),
+            model.context_window,
+            1_024,
+            100_000_000,
+        );
+        let window = model.context_window.saturating_sub(1).max(1);
+        self.within(
+            &format!("{base}.max_output"),
+            u64::from(model.max_output),
+            1,
+            window,
+        );
+        for fallback in &model.fallbacks {
+            let key = format!("{base}.fallbacks");
+            self.require(
+                fallback != name,
+                &key,
+                "a model cannot stand in for itself",
+                "name another model",
+            );
+            self.named(&key, fallback, "models", false);
+        }
+        if let Some(price) = model.price {
+            let good = [price.input, price.output, price.cache_read, price.cache_write]
+                .iter()
+                .all(|usd| usd.is_finite() && *usd >= 0.0);
+            self.require(
+                good,
+                &format!("{base}.price"),
+                "it has an amount below zero",
+                "give US dollars per million tokens",
+            );
+        }
+    }
+
+    /// What a model is asked for, and the weights of those who ask.
+    pub(super) fn tuning(&mut self) {
+        let settings = self.settings();
+        let temperatures: Vec<(String, f64)> = settings
+            .models
+            .iter()
+            .filter_map(|(name, model)| Some((format!("models.{name}.temperature"), model.temperature?)))
+            .collect();
+        let weights: Vec<(String, f64)> = settings
+            .scheduler
+            .weights
+            .iter()
+            .map(|(name, weight)| (format!("scheduler.weights.{name}"), *weight))
+            .collect();
+        for (key, value) in temperatures {
+            let what = format!("{value} is no temperature");
+            self.require((0.0..=2.0).contains(&value), &key, &what, "give 0.0 to 2.0");
+        }
+        for (key, value) in weights {
+            let what = format!("{value} is no weight");
+            let good = (0.001..=1_000_000.0).contains(&value);
+            self.require(good, &key, &what, "give a number such as 1.0 or 3.0");
+        }
+    }
+}
