@@ -34,6 +34,8 @@ const BUILT_IN: [(&str, &str); 7] = [
 /// What a typed text turned out to be.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Typed {
+    /// An input whose words are those of a command's file.
+    File(Vec<Block>),
     /// An input, maybe with other words than were typed.
     Text(Vec<Block>),
     /// Change the mode, then send the rest if there is any.
@@ -127,7 +129,7 @@ impl Api {
         match found {
             Ok(Some(words)) => {
                 *text = words;
-                Ok(Typed::Text(content))
+                Ok(Typed::File(content))
             }
             Ok(None) => {
                 let known = BUILT_IN.iter().map(|(name, _)| *name);

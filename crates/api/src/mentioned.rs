@@ -15,6 +15,8 @@ pub(crate) struct Speaker {
     pub(crate) workdir: String,
     pub(crate) mode: PermissionMode,
     pub(crate) rules: Vec<String>,
+    /// A person wrote the words; those of a command's file may be anybody's.
+    pub(crate) person: bool,
 }
 
 impl Api {
@@ -74,7 +76,8 @@ impl Api {
         }
     }
 
-    /// Why the rules forbid to read a place, if they do. A person names it, so what is only asked about is allowed.
+    /// Why the rules forbid to read a place, if they do. What is only asked about is allowed where a
+    /// person names it.
     async fn forbidden(&self, speaker: &Speaker, place: &Place) -> Result<Option<String>, Fault> {
         let mut paths = vec![&place.path];
         if place.real != place.path {
@@ -99,7 +102,8 @@ impl Api {
                 done,
             };
             let judgement = self.parts.gate.call(READ, judge).await.map_err(fault_of)?;
-            if judgement.verdict.kind == VerdictKind::Deny {
+            let kind = judgement.verdict.kind;
+            if kind == VerdictKind::Deny || (kind == VerdictKind::Ask && !speaker.person) {
                 return Ok(Some(judgement.verdict.reason));
             }
         }

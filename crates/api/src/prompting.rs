@@ -95,7 +95,13 @@ impl Api {
             ),
             ..fault
         })?;
-        Ok(tools.into_iter().filter(|tool| named.contains(tool)).collect())
+        let covered = |tool: &String, by: &[String]| by.iter().any(|pattern| covers(pattern, tool));
+        let narrower = named
+            .iter()
+            .filter(|name| !tools.contains(name) && covered(name, &tools));
+        let narrower: Vec<String> = narrower.cloned().collect();
+        let kept = tools.into_iter().filter(|tool| covered(tool, &named));
+        Ok(kept.chain(narrower).collect())
     }
 
     /// The system prompt of a session and what it is made from.
@@ -104,6 +110,12 @@ impl Api {
         let (created, at) = self.first(session).await?;
         Ok(session_prompt(&created, at))
     }
+}
+
+/// Whether a name, or a pattern of tools of servers, stands for all of another.
+fn covers(pattern: &str, name: &str) -> bool {
+    let begins = pattern.strip_suffix('*');
+    pattern == name || begins.is_some_and(|begin| name.starts_with(begin))
 }
 
 /// The mode: what was asked for, else the operator's agent's, else the node's; a project's agent can only make it

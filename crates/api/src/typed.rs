@@ -33,6 +33,10 @@ impl Api {
         let mut speaker = self.speaker(session).await?;
         let content = match self.typed(&speaker.workdir, content).await? {
             Typed::Text(content) => content,
+            Typed::File(content) => {
+                speaker.person = false;
+                content
+            }
             Typed::Mode(mode, Some(rest)) => {
                 self.route(who, session, update(Some(mode), None), None).await?;
                 speaker.mode = mode;
@@ -127,8 +131,13 @@ impl Api {
         };
         let workdir = validate::workdir(&params.workdir).await?;
         params.title = params.title.or_else(|| validate::title_from(&content));
+        let mut person = true;
         let content = match self.typed(&workdir, content).await? {
             Typed::Text(content) => content,
+            Typed::File(content) => {
+                person = false;
+                content
+            }
             Typed::Mode(mode, Some(rest)) => {
                 params.mode = Some(mode);
                 rest
@@ -149,6 +158,7 @@ impl Api {
             workdir,
             mode: params.mode.unwrap_or(self.parts.settings.permission.mode),
             rules: params.rules.clone(),
+            person,
         };
         params.prompt = Some(self.with_mentions(&speaker, content).await?);
         Ok(params)
@@ -162,6 +172,7 @@ impl Api {
             workdir: created.workdir,
             mode: summary.mode,
             rules: created.rules,
+            person: true,
         })
     }
 

@@ -153,7 +153,7 @@ impl Durable {
 
     /// The beginning of the conversation is a summary now, and that cost something.
     pub(crate) fn compacted(&mut self, compacted: &ContextCompacted) -> Result<(), Refusal> {
-        self.told.forget();
+        self.forget_told(false);
         self.shortened(false)?;
         self.compaction_asked = false;
         let (usage, cost) = (

@@ -111,7 +111,7 @@ pub(crate) struct Preparing {
 }
 
 impl Preparing {
-    /// The call begins: the next one is prepared anew.
+    /// The call begins, or there is none any more: the next one is prepared anew.
     pub(crate) fn launched(&mut self) {
         self.done.clear();
     }
@@ -241,12 +241,13 @@ pub(crate) fn shrunk(draft: &mut Draft<'_, '_>, asked: Shrinking, shrunk: Shrunk
     draft.volatile().shrinking = None;
     let tokens = tokens(draft);
     let min = draft.config().context.prune_min_tokens;
+    let turn = draft.turn().is_some();
     let preparing = &mut draft.volatile().preparing;
     if asked.how == Shrink::Prune {
         preparing.prune_from = tokens.saturating_add(min.saturating_mul(ASK_AGAIN_PERCENT) / 100);
     }
     // A compaction that gained something may be followed by another one.
-    if !matches!(shrunk, Shrunk::Compacted(_)) {
+    if turn && !matches!(shrunk, Shrunk::Compacted(_)) {
         preparing.done.push(asked.how);
     }
     if let Some(why) = overflow::write_down(draft, asked, shrunk)
@@ -261,7 +262,14 @@ pub(crate) fn between_turns(draft: &mut Draft<'_, '_>) -> bool {
     if draft.seen().shrinking.is_some() {
         return true;
     }
-    if !draft.durable().compaction_asked || draft.held() || draft.durable().closed.is_some() {
+    let durable = draft.durable();
+    let busy = durable.history.is_some() || durable.closed.is_some();
+    if !durable.compaction_asked || draft.held() || busy {
+        return false;
+    }
+    if limits::spent(durable, draft.now()) {
+        let reason = "the budget is used up, and a summary would only cost".to_owned();
+        draft.emit(ContextKept { reason });
         return false;
     }
     let model = launch::model(draft, None);
@@ -283,15 +291,20 @@ pub(crate) fn wish(draft: &mut Draft<'_, '_>) -> Result<(), Fault> {
 
 /// The turn, or the session, ends: nobody waits for a shorter conversation any more.
 pub(crate) fn stop(draft: &mut Draft<'_, '_>, why: &str) {
+    stop_shrinking(draft);
+    if draft.durable().compaction_asked {
+        draft.emit(ContextKept {
+            reason: why.to_owned(),
+        });
+    }
+}
+
+/// Whoever makes the conversation shorter leaves it.
+pub(crate) fn stop_shrinking(draft: &mut Draft<'_, '_>) {
     if let Some(shrinking) = draft.volatile().shrinking.take() {
         draft.effect(Effect::StopShrinking {
             call: shrinking.call,
             attempt: shrinking.attempt,
-        });
-    }
-    if draft.durable().compaction_asked {
-        draft.emit(ContextKept {
-            reason: why.to_owned(),
         });
     }
 }

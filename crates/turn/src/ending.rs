@@ -15,6 +15,7 @@ use agentd_protocol::{
 pub(crate) fn finish(draft: &mut Draft<'_, '_>, reason: EndReason, error: Option<TurnError>) {
     if let Some(finished) = finished(draft, reason, error) {
         draft.emit(finished);
+        context::stop_shrinking(draft);
         draft.volatile().forget_turn();
     }
 }

@@ -5,6 +5,7 @@ use crate::apply::Refusal;
 use crate::draft::Draft;
 use crate::durable::{Durable, OpenHistory};
 use crate::effect::{Effect, Reply};
+use crate::planning::Plan;
 use crate::words;
 use agentd_protocol::{
     Fault, HistoryFailed, HistoryStarted, NoteInjected, NoteKind, Seq, SessionRewound, UndoApplied,
@@ -47,6 +48,12 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>, rework: Rework) -> Result<Reply, 
             .hint("cancel it first, or wait for its end"));
     }
     none_open(draft)?;
+    if draft.seen().shrinking.is_some() || draft.durable().compaction_asked {
+        return Err(
+            Fault::conflict("compacting", "the conversation is being compacted")
+                .hint("try again when that is done"),
+        );
+    }
     if draft.durable().head != rework.head {
         return Err(
             Fault::conflict("session_moved_on", "the session went on meanwhile")
@@ -152,6 +159,9 @@ impl Durable {
             return Err("the work that is open is another");
         }
         self.todo.clone_from(&rewound.todo);
+        // The log does not say which plan stood then: the model makes one anew where it needs it.
+        self.plan = Plan::default();
+        self.forget_told(true);
         self.shortened(false)
     }
 }

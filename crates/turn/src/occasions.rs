@@ -256,7 +256,10 @@ pub(crate) fn reconcile(draft: &mut Draft<'_, '_>) {
         .map(|(number, _)| *number)
         .collect();
     for number in causeless {
-        if let Some(Topic::Compaction { .. }) = draft.volatile().asked.remove(&number) {
+        if let Some(Topic::Compaction { call, attempt, .. }) = draft.volatile().asked.remove(&number)
+            // Another one may have been asked for meanwhile.
+            && overflow::is_vetted(draft.seen().shrinking, (call, attempt))
+        {
             draft.volatile().shrinking = None;
         }
         draft.effect(crate::Effect::DropHooks { number });

@@ -166,6 +166,11 @@ pub(crate) fn vetted(draft: &mut Draft<'_, '_>, id: (CallId, u32), objection: Op
     let Some(asked) = draft.seen().shrinking.filter(|asked| is_vetted(Some(*asked), id)) else {
         return;
     };
+    if draft.held() {
+        // Nothing new starts; who needs it asks again later.
+        draft.volatile().shrinking = None;
+        return;
+    }
     let Some(why) = objection else {
         return start(draft, asked);
     };

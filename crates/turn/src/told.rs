@@ -21,6 +21,9 @@ pub struct Told {
     pub first_at: Timestamp,
     /// The system prompt says that plan mode is on.
     pub first_plan: bool,
+    /// It was told of plan mode at some time.
+    #[serde(default)]
+    pub ever_plan: bool,
 }
 
 impl Told {
@@ -32,11 +35,12 @@ impl Told {
             plan,
             first_at: at,
             first_plan: plan,
+            ever_plan: plan,
         }
     }
 
     /// Old messages went away, and the notes among them may have: only the system prompt is sure.
-    pub(crate) fn forget(&mut self) {
+    fn forget(&mut self) {
         *self = Self {
             at: self.first_at,
             plan: self.first_plan,
@@ -53,10 +57,23 @@ impl Durable {
             .map_or(PermissionMode::Default, |settings| settings.mode)
     }
 
+    /// Old messages, or the newest ones (`back`), are not in the conversation any more. Where plan mode is off the model is
+    /// rather told once too often that it is over.
+    pub(crate) fn forget_told(&mut self, back: bool) {
+        let was = self.told.plan || (back && self.told.ever_plan);
+        self.told.forget();
+        if self.mode() != PermissionMode::Plan {
+            self.told.plan |= was;
+        }
+    }
+
     /// A note of this kind was written down.
     pub(crate) fn told(&mut self, kind: NoteKind, at: Timestamp) {
         match kind {
-            NoteKind::PlanReminder if self.mode() == PermissionMode::Plan => self.told.plan = true,
+            NoteKind::PlanReminder if self.mode() == PermissionMode::Plan => {
+                self.told.plan = true;
+                self.told.ever_plan = true;
+            }
             NoteKind::ContextNotice => {
                 self.told.at = at;
                 self.told.plan = self.mode() == PermissionMode::Plan && self.told.plan;

@@ -104,5 +104,6 @@ impl Volatile {
         self.insists = false;
         self.shrinking = None;
         self.may_stop = None;
+        self.preparing.launched();
     }
 }
