@@ -58,7 +58,17 @@ pub(crate) fn budget(text: &str) -> Result<Budget, String> {
             }
         }
     }
+    if text.split(',').any(is_zero) {
+        return Err(format!("{text:?}: 0 is no limit; leave the key out"));
+    }
     Ok(budget)
+}
+
+/// `KEY=0` in any spelling.
+fn is_zero(part: &str) -> bool {
+    let value = part.split_once('=').map_or("", |(_, value)| value);
+    let mut digits = value.chars().filter(char::is_ascii_digit).peekable();
+    digits.peek().is_some() && digits.all(|digit| digit == '0')
 }
 
 fn dollars(text: &str) -> Result<f64, String> {
@@ -141,6 +151,9 @@ mod tests {
             steps: 50,
         };
         assert_eq!(budget("tokens=1M,usd=2.50,time=30m,steps=50"), Ok(all));
+        for zero in ["steps=0", "usd=0.00", "tokens=1M,time=0s"] {
+            assert!(budget(zero).unwrap_err().contains("0 is no limit"), "{zero}");
+        }
         assert_eq!(
             budget("usd=$3"),
             Ok(Budget {

@@ -205,7 +205,9 @@ fn matches(id: ApprovalId, word: &str) -> bool {
     let hex: String = id.to_string().chars().filter(|c| *c != '-').collect();
     let plain = word.len() >= 4 && word.chars().all(|c| c.is_ascii_hexdigit());
     let word = word.to_ascii_lowercase();
-    plain && (hex.starts_with(&word) || hex.ends_with(&word))
+    // The last 12 digits are what people are shown.
+    let shown = hex.get(20..).unwrap_or_default();
+    plain && (hex.starts_with(&word) || hex.ends_with(&word) || shown.starts_with(&word))
 }
 
 fn ambiguous(word: &str, several: &[&OpenApproval]) -> Fault {

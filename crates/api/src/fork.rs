@@ -32,6 +32,11 @@ impl Api {
         };
         let title = params.title.as_deref().map(validate::title).transpose()?;
         let from = self.session(&params.session).await?;
+        let head = self.row(from).await?.head;
+        if let Some(at) = params.at.filter(|at| *at > head) {
+            let message = format!("the log ends at {head}, so there is no point {at} to fork at");
+            return Err(Fault::invalid("at_too_late", message));
+        }
         let made = self.make_fork(who, from, params.at.unwrap_or(Seq::MAX), title);
         let created = tokio::time::timeout(FORK, made)
             .await

@@ -79,7 +79,9 @@ impl Api {
         };
         if params.at == 0 {
             let fault = Fault::invalid("at_missing", "the point to go back to is missing");
-            return Err(fault.hint("give the seq of the last event that counts: `agentctl logs` shows them"));
+            return Err(fault.hint(
+                "give the seq of the last event that counts: `agentctl logs ID -o jsonl` shows them as seq",
+            ));
         }
         let past = self.past(session, params.at).await?;
         if params.at >= past.head {
@@ -283,7 +285,7 @@ fn chosen<'a>(past: &'a Past, params: &UndoParams) -> Result<Vec<&'a crate::past
             Fault::conflict("already_undone", format!("change {shown:?} is undone already"))
         } else {
             Fault::not_found("unknown_change", format!("this session made no change {shown:?}"))
-                .hint("results of tools and `agentctl logs` show undo ids")
+                .hint("`agentctl logs ID -o jsonl` shows them as undo_id")
         });
     }
     let own = past.standing().filter(|change| change.undoes.is_empty());

@@ -82,9 +82,7 @@ impl Prepared {
                     "Bash: the command has a NUL character in it.",
                 ));
             }
-            let about = text("description")
-                .filter(|words| !words.trim().is_empty())
-                .unwrap_or_else(|| command.clone());
+            let about = described(&command, text("description"));
             (Subject::Command { command }, about)
         } else if spec.name == "BashWrite" {
             job_input::about(&input)?
@@ -227,6 +225,15 @@ fn clean(path: &str) -> String {
     }
 }
 
+/// What will run comes first: a description is the model's own word for it.
+fn described(command: &str, description: Option<String>) -> String {
+    let line = one_line(command);
+    match description.filter(|words| !words.trim().is_empty()) {
+        Some(words) => format!("{line} ({})", words.trim()),
+        None => command.to_owned(),
+    }
+}
+
 /// The first line, at most 100 characters of it.
 fn one_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
@@ -254,6 +261,13 @@ mod tests {
         ] {
             assert_eq!(clean(path), expected, "{path}");
         }
+    }
+
+    #[test]
+    fn a_description_never_stands_for_the_command() {
+        let said = |words: &str| described("touch pushed", Some(words.to_owned()));
+        assert_eq!(said("Harmless listing"), "touch pushed (Harmless listing)");
+        assert_eq!(said(" "), "touch pushed");
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(crate) struct UndoArgs {
 /// `rewind`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The log keeps everything; the model does not see what came after SEQ. Inside a step the last point before it\nis taken. Examples:\n  agentctl logs 4f2a                 shows the numbers\n  agentctl rewind 4f2a --at 31\n  agentctl rewind 4f2a --at 31 --files"
+    after_help = "The log keeps everything; the model does not see what came after SEQ. Inside a step the last point before it\nis taken. Examples:\n  agentctl logs 4f2a -o jsonl        shows the numbers (seq)\n  agentctl rewind 4f2a --at 31\n  agentctl rewind 4f2a --at 31 --files"
 )]
 pub(crate) struct RewindArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last

@@ -7,6 +7,8 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 const GAP: &str = "  ";
 /// A column is not cut below this.
 const NARROWEST: usize = 6;
+/// A part of an id is of no use, so these are not cut at all.
+const IDS: [&str; 4] = ["session", "approval", "parent", "id"];
 /// Longer cells help nobody, even where there is no terminal.
 const WIDEST: usize = 200;
 
@@ -24,7 +26,12 @@ pub(crate) fn table(columns: &[&str], rows: &[Vec<String>], width: Option<usize>
         }
     }
     if let Some(total) = width {
-        fit(&mut widths, total);
+        let narrowest: Vec<usize> = columns
+            .iter()
+            .zip(&widths)
+            .map(|(name, width)| if IDS.contains(name) { *width } else { NARROWEST })
+            .collect();
+        fit(&mut widths, &narrowest, total);
     }
     let mut text = format!("{}\n", paint.bold(&line(&headings, &widths)));
     for row in &rows {
@@ -35,12 +42,16 @@ pub(crate) fn table(columns: &[&str], rows: &[Vec<String>], width: Option<usize>
 }
 
 /// Takes columns from the widest until all fit.
-fn fit(widths: &mut [usize], total: usize) {
+fn fit(widths: &mut [usize], narrowest: &[usize], total: usize) {
     let gaps = GAP.len() * widths.len().saturating_sub(1);
     while widths.iter().sum::<usize>() + gaps > total {
-        match widths.iter_mut().max() {
-            Some(widest) if *widest > NARROWEST => *widest -= 1,
-            Some(_) | None => return,
+        let wider = widths
+            .iter_mut()
+            .zip(narrowest)
+            .filter(|(width, least)| **width > **least);
+        match wider.map(|(width, _)| width).max() {
+            Some(widest) => *widest -= 1,
+            None => return,
         }
     }
 }

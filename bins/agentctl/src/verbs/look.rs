@@ -32,7 +32,10 @@ pub(crate) async fn ps(ctx: &mut Ctx, args: &PsArgs) -> Result<Exit, Failure> {
             ctx.out.raw(HOME_AND_CLEAR.as_bytes())?;
         }
         if rows.is_empty() && ctx.out.human() {
-            let text = if args.all {
+            let filtered = !args.state.is_empty() || !args.labels.is_empty();
+            let text = if filtered {
+                "no session is like that; all of them: agentctl ps -a"
+            } else if args.all {
                 "there are no sessions"
             } else {
                 "no session is open; closed ones: agentctl ps -a"

@@ -196,7 +196,7 @@ impl State {
             match &hex {
                 Some(hex) if uid == *hex => 3,
                 _ if summary.name == text => 2,
-                Some(hex) if uid.starts_with(hex) || uid.ends_with(hex) => 1,
+                Some(hex) if uid.starts_with(hex) || uid.ends_with(hex) || shown_begins(&uid, hex) => 1,
                 _ => 0,
             }
         };
@@ -339,4 +339,9 @@ fn matches(filter: &Filter, summary: &Summary) -> bool {
             .iter()
             .all(|(key, value)| summary.labels.get(key) == Some(value))
         && (!filter.resumable_or_timed || summary.resumable || summary.wake_at.is_some())
+}
+
+/// The last 12 digits, which people are shown, begin so.
+fn shown_begins(uid: &str, hex: &str) -> bool {
+    uid.get(20..).is_some_and(|shown| shown.starts_with(hex))
 }

@@ -108,10 +108,12 @@ pub(super) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, Sto
 const RESOLVE: &str = "
 SELECT uid, name, CASE WHEN uid = ?3 THEN 2 WHEN name = ?1 THEN 1 ELSE 0 END AS rank FROM session
 WHERE deleted_ms IS NULL AND summary IS NOT NULL
-  AND (name = ?1 OR (?2 AND (substr(uid, 1, length(?3)) = ?3 OR substr(uid, -length(?3)) = ?3)))
+  AND (name = ?1 OR (?2 AND (substr(uid, 1, length(?3)) = ?3 OR substr(uid, -length(?3)) = ?3
+                            OR substr(uid, 21, length(?3)) = ?3)))
 ORDER BY rank DESC, uid DESC LIMIT 10";
 
-/// A whole id beats an exact name, which beats a prefix of either end of an id.
+/// A whole id beats an exact name, which beats a part of an id: its beginning, its end, or the beginning of its last 12
+/// digits, which are what people are shown.
 pub(super) fn resolve(reader: &Connection, text: &str) -> Result<Vec<(SessionId, String)>, StoreError> {
     let hex = id_part(text);
     let mut select = reader.prepare_cached(RESOLVE)?;

@@ -594,7 +594,10 @@ async fn words_resolve_to_ids_names_and_prefixes_of_either_end(kit: Kit) {
     let (a, b, c) = (
         at(0x1111_0000_0000, [0xaa; 10]),
         at(0x1111_0000_0001, [0xbb; 10]),
-        at(0x2222_0000_0000, [0xcc; 10]),
+        at(
+            0x2222_0000_0000,
+            [0xcc, 0xcc, 0xcc, 0xcc, 0xcd, 0xef, 0xcc, 0xcc, 0xcc, 0xcc],
+        ),
     );
     for (session, name) in [(a, "red"), (b, "red"), (c, "bb")] {
         assert!(kit.commits(kit.create(session, name, 1)).await);
@@ -608,14 +611,15 @@ async fn words_resolve_to_ids_names_and_prefixes_of_either_end(kit: Kit) {
         [(a, "red".to_owned())]
     );
     assert_eq!(resolve(&c.short()).await, [c]);
+    assert_eq!(resolve("cdef").await, [c], "as people see it");
     assert_eq!(resolve("1111").await, [b, a]);
     assert_eq!(resolve("11110000-0001").await, [b]);
     assert_eq!(resolve("CCCC").await, [c]);
     assert_eq!(resolve("red").await, [b, a]);
     assert_eq!(resolve("bb").await, [c], "a name beats a prefix");
-    assert_eq!(resolve("re").await, []);
-    assert_eq!(resolve("").await, []);
-    assert_eq!(resolve("%").await, []);
+    for nobody in ["re", "", "%"] {
+        assert_eq!(resolve(nobody).await, []);
+    }
 }
 
 async fn a_deleted_session_is_gone(kit: Kit) {
