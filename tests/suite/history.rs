@@ -320,6 +320,12 @@ async fn a_fork_goes_its_own_way_from_a_point_of_the_log() {
         log.iter()
             .any(|event| matches!(&event.body, EventBody::SessionForked(forked) if forked.at_seq == at))
     );
+    let steps = async |id: &str| {
+        let shown: serde_json::Value = played.json(&["show", id, "-o", "json"]).await;
+        shown.pointer("/steps").cloned()
+    };
+    assert_ne!(steps(&played.id).await, Some(0.into()), "positive control");
+    assert_eq!(steps(&fork).await, Some(0.into()), "it has spent nothing yet");
     // What the first session keeps, the fork can undo, too: also when the first one is gone.
     played.agentctl(&["rm", &played.id], 0).await;
     std::fs::write(played.workdir.join("a.txt"), FIRST).unwrap();

@@ -98,10 +98,10 @@ impl Durable {
             EventBody::HistoryFailed(_) => self.history_failed(),
             EventBody::UndoApplied(_) => self.undo_applied(),
             EventBody::SessionRewound(rewound) => self.session_rewound(rewound),
-            EventBody::WarningRaised(_)
-            | EventBody::SessionMoved(_)
-            | EventBody::SessionImported(_)
-            | EventBody::SessionForked(_) => Ok(()),
+            EventBody::WarningRaised(_) | EventBody::SessionMoved(_) | EventBody::SessionImported(_) => {
+                Ok(())
+            }
+            EventBody::SessionForked(_) => self.forked(),
             EventBody::RuleAdded(_) | EventBody::RuleRemoved(_) => {
                 Err("always-rules belong to the fleet-wide stream")
             }

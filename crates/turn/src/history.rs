@@ -3,7 +3,7 @@
 
 use crate::apply::Refusal;
 use crate::draft::Draft;
-use crate::durable::{Durable, OpenHistory};
+use crate::durable::{Durable, OpenHistory, Totals};
 use crate::effect::{Effect, Reply};
 use crate::planning::Plan;
 use crate::words;
@@ -150,6 +150,12 @@ impl Durable {
         if open.started.rewind_to.is_none() {
             self.history = None;
         }
+        Ok(())
+    }
+
+    /// What the other session spent was not spent here.
+    pub(crate) fn forked(&mut self) -> Result<(), Refusal> {
+        self.totals = Totals::default();
         Ok(())
     }
 
