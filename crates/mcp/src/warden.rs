@@ -13,6 +13,8 @@ use std::time::Duration;
 
 /// Bytes kept of what a server said last on its error output.
 const KEPT_ERRORS: usize = 2 << 10;
+/// Reads of it after the end.
+const LAST_READS: u32 = 64;
 
 /// Starts each server under a warden of its own, so that nothing that it started outlives it.
 #[derive(Debug, Clone)]
@@ -109,6 +111,17 @@ impl WardenProcess {
         self.errors.drain(..surplus);
     }
 
+    /// What it wrote just before its end; processes that it left behind may write on, so not for ever.
+    fn last_words(&mut self, buffer: &mut [u8]) {
+        for _ in 0..LAST_READS {
+            let count = self.running.unheard(buffer);
+            if count == 0 {
+                return;
+            }
+            self.keep(buffer.get(..count).unwrap_or_default());
+        }
+    }
+
     /// How it ended, with the last line that it wrote to its error output.
     fn in_words(&self, exit: Exit) -> String {
         let how = match (exit.code, exit.signal) {
@@ -137,7 +150,10 @@ impl Process for WardenProcess {
             }
             match self.running.hear(&mut buffer).await {
                 Ok(Heard::Output(count)) => self.keep(buffer.get(..count).unwrap_or_default()),
-                Ok(Heard::Exited(exit)) => self.ended = Some(self.in_words(exit)),
+                Ok(Heard::Exited(exit)) => {
+                    self.last_words(&mut buffer);
+                    self.ended = Some(self.in_words(exit));
+                }
                 Err(error) => self.ended = Some(error.to_string()),
             }
         }

@@ -103,6 +103,18 @@ impl Running {
         self.exit().await.map(Heard::Exited)
     }
 
+    /// What it wrote before it ended and nobody heard: how many bytes; 0 when that is all. The kernel is asked: the
+    /// runtime may not know yet what was written just before the end.
+    pub fn unheard(&self, buffer: &mut [u8]) -> usize {
+        loop {
+            match rustix::io::read(&self.output, &mut *buffer) {
+                Ok(count) => return count,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return 0,
+            }
+        }
+    }
+
     /// There is nothing to kill any more.
     pub(crate) fn forget(&mut self) {
         self.kill = None;
