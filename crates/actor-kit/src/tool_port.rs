@@ -2,7 +2,7 @@
 
 use crate::done::Done;
 use agentd_protocol::{Binding, EffectClass, SessionId};
-use agentd_tools::{Environment, Prepared, ToolLimits, WardenSlot};
+use agentd_tools::{Environment, Prepared, Search, ToolLimits, WardenSlot};
 use ractor::ActorRef;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ pub struct ToolPermit {
     pub spill_dir: PathBuf,
     /// Where maps of source trees are kept.
     pub map_dir: PathBuf,
+    /// Who keeps the indexes of working directories, if anybody does.
+    pub search: Option<Arc<dyn Search>>,
     /// What commands find in their environment.
     pub environment: Arc<Environment>,
 }
@@ -36,6 +38,8 @@ pub struct Lent {
     pub spill_dir: PathBuf,
     /// Where maps of source trees are kept.
     pub map_dir: PathBuf,
+    /// Who keeps the indexes of working directories, if anybody does.
+    pub search: Option<Arc<dyn Search>>,
     /// What commands find in their environment.
     pub environment: Arc<Environment>,
 }
@@ -52,6 +56,7 @@ impl ToolPermit {
             limits: lent.limits,
             spill_dir: lent.spill_dir,
             map_dir: lent.map_dir,
+            search: lent.search,
             environment: lent.environment,
         }
     }

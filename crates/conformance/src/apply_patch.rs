@@ -124,6 +124,8 @@ impl Session {
                 jobs: Jobs::unheard(),
                 blobs: BlobSource::empty(),
                 addresses: agentd_tools::AddressGate::nobody(),
+                files: agentd_tools::FileGate::closed(),
+                search: None,
                 remote: None,
                 progress: ProgressSink::nobody(),
                 on_start: OnStart::default(),

@@ -164,6 +164,7 @@ async fn executor(
         environment,
         spill_dir,
         map_dir: paths.data_dir.join("maps"),
+        search: None,
         tools: with_skills(settings, &places),
     })
 }

@@ -107,7 +107,7 @@ impl Shell {
         };
         Mandate {
             bound: durable.bound(tool_call).cloned(),
-            addresses: matches!(prepared.subject, Subject::Url(_)).then(judges),
+            judges: (matches!(prepared.subject, Subject::Url(_)) || prepared.name == "SemanticSearch").then(judges),
         }
     }
 

@@ -1,5 +1,6 @@
 //! Values that have the right type and make no sense.
 
+mod index;
 mod models;
 mod network;
 
@@ -44,6 +45,7 @@ pub(crate) fn check(loaded: &Loaded) -> Vec<Problem> {
     check.asking();
     check.mcp();
     check.agents();
+    check.index();
     if check.problems.is_empty() {
         check.problems = unsupported(loaded);
     }

@@ -13,6 +13,7 @@ mod daemon;
 mod duration;
 mod error;
 mod hooks;
+mod index;
 mod layer;
 mod load;
 mod mcp;
@@ -35,6 +36,7 @@ pub use agents::AgentsConfig;
 pub use daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 pub use error::{Problem, SettingsError};
 pub use hooks::{HOOK_ROUNDS, HookConfig, HookFallback, HooksConfig};
+pub use index::{EmbeddingConfig, IndexConfig, Indexing};
 pub use load::{Loaded, Sources, load};
 pub use mcp::{McpConfig, McpSandbox, McpScope, McpServer};
 pub use models::{

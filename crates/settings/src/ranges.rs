@@ -14,6 +14,7 @@ pub(crate) fn ranges(settings: &Settings) -> Vec<Row> {
         tools(settings),
         limits(settings),
         sandbox(settings),
+        index(settings),
     ]
     .concat()
 }
@@ -86,6 +87,23 @@ fn sandbox(s: &Settings) -> Vec<Row> {
         ),
         ("sandbox.max_file_bytes", b.max_file_bytes, 1 << 20, 65_536 * GIB),
         ("sandbox.max_new_files", b.max_new_files, 1_000, 1_000_000_000),
+    ]
+}
+
+fn index(s: &Settings) -> Vec<Row> {
+    let (i, e) = (&s.index, &s.index.embedding);
+    vec![
+        ("index.max_files", i.max_files.into(), 1, 10_000_000),
+        ("index.max_file_bytes", i.max_file_bytes, 1_024, 2_000_000),
+        ("index.max_bytes", i.max_bytes, i.max_file_bytes, 1_024 * GIB),
+        ("index.max_index_bytes", i.max_index_bytes, 1 << 20, 1_024 * GIB),
+        ("index.keep", i.keep.into(), 1, 100_000),
+        ("index.share", i.share.into(), 1, 100),
+        ("index.refresh_ms", i.refresh_ms, 0, DAY_MS),
+        ("index.wait_ms", i.wait_ms, 0, 30_000),
+        ("index.embedding.batch", e.batch.into(), 1, 512),
+        ("index.embedding.timeout_ms", e.timeout_ms, 1, 600_000),
+        ("index.embedding.retries", e.retries.into(), 0, 100),
     ]
 }
 

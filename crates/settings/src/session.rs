@@ -119,6 +119,9 @@ pub struct ToolsConfig {
     /// Whether a project's skills can be read; from `[agents]`.
     #[serde(skip)]
     pub project_skills: bool,
+    /// Whether there is an index to search; from `[index]`.
+    #[serde(skip)]
+    pub search: bool,
 }
 
 impl Default for ToolsConfig {
@@ -140,6 +143,7 @@ impl Default for ToolsConfig {
             web: WebConfig::default(),
             operator_directory: None,
             project_skills: true,
+            search: true,
         }
     }
 }

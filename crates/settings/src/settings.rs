@@ -3,6 +3,7 @@
 use crate::agents::AgentsConfig;
 use crate::daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 use crate::hooks::HooksConfig;
+use crate::index::IndexConfig;
 use crate::mcp::McpConfig;
 use crate::models::{
     Credential, Dialect, ModelChoice, ModelConfig, ProviderConfig, RetryConfig, SchedulerConfig,
@@ -36,6 +37,8 @@ pub struct Settings {
     pub scheduler: SchedulerConfig,
     /// `[tools]`.
     pub tools: ToolsConfig,
+    /// `[index]`.
+    pub index: IndexConfig,
     /// `[context]`.
     pub context: ContextConfig,
     /// `[permission]`.
@@ -69,6 +72,7 @@ impl Default for Settings {
             retry: RetryConfig::default(),
             scheduler: SchedulerConfig::default(),
             tools: ToolsConfig::default(),
+            index: IndexConfig::default(),
             context: ContextConfig::default(),
             permission: PermissionConfig::default(),
             sandbox: SandboxConfig::default(),

@@ -5,7 +5,7 @@ use crate::permits::Permits;
 use crate::wardens::Wardens;
 use agentd_actor_kit::{CallDetail, Done, Lent, ToolMsg, ToolPermit};
 use agentd_sandbox::{Bounds, Environment, Network, Sandboxing};
-use agentd_tools::{Beneath, Prepared, ToolLimits};
+use agentd_tools::{Beneath, Prepared, Search, ToolLimits};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +36,8 @@ pub struct ExecutorArgs {
     pub spill_dir: PathBuf,
     /// Where maps of source trees are kept.
     pub map_dir: PathBuf,
+    /// Who keeps the indexes of working directories, if anybody does.
+    pub search: Option<Arc<dyn Search>>,
     /// Limits, and how many calls run at the same time.
     pub tools: ToolLimits,
 }
@@ -52,6 +54,7 @@ pub struct ExecutorState {
     limits: Arc<ToolLimits>,
     spill_dir: PathBuf,
     map_dir: PathBuf,
+    search: Option<Arc<dyn Search>>,
     environment: Arc<Environment>,
     details: Arc<Semaphore>,
     sweeping: bool,
@@ -99,6 +102,7 @@ impl Actor for ToolExecutor {
             limits: Arc::new(args.tools),
             spill_dir: args.spill_dir,
             map_dir: args.map_dir,
+            search: args.search,
             details: Arc::new(Semaphore::new(DETAILS)),
             sweeping: false,
         })
@@ -160,6 +164,7 @@ impl ExecutorState {
                 limits: Arc::clone(&self.limits),
                 spill_dir: self.spill_dir.clone(),
                 map_dir: self.map_dir.clone(),
+                search: self.search.clone(),
                 environment: Arc::clone(&self.environment),
             };
             // A permit that nobody takes any more comes back by its drop.

@@ -1,12 +1,13 @@
-//! Addresses to which a server sends a call on: the rules judge each of them.
+//! What turns up while a call runs, addresses to which a server sends it on and files that a search finds: the rules
+//! judge each.
 
 use agentd_actor_kit::{GateMsg, Handle, JudgeRequest};
 use agentd_policy::{Judgement, Subject};
-use agentd_protocol::VerdictKind;
-use agentd_tools::{AddressGate, Hop};
+use agentd_protocol::{EffectClass, VerdictKind};
+use agentd_tools::{AddressGate, FileGate, Hop};
 use std::time::Duration;
 
-/// How long the gate may take; without an answer the address is denied.
+/// How long the gate may take; without an answer it is a denial.
 const JUDGED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The gate as a running call sees it.
@@ -28,6 +29,28 @@ pub(crate) fn gate(judge: Option<(Handle<GateMsg>, Box<JudgeRequest>)>) -> Addre
                 |error| Hop::Denied(error.to_string()),
                 |judgement| hop(&judgement),
             )
+        }
+    })
+}
+
+/// A file that is found is shown only where reading it would need no question.
+pub(crate) fn files(judge: Option<(Handle<GateMsg>, Box<JudgeRequest>)>) -> FileGate {
+    let Some((gate, request)) = judge else {
+        return FileGate::closed();
+    };
+    FileGate::new(move |path| {
+        let gate = gate.clone();
+        let request = Box::new(JudgeRequest {
+            tool: "Read".to_owned(),
+            effect: EffectClass::Read,
+            subject: Subject::Path { write: false, path },
+            ..(*request).clone()
+        });
+        async move {
+            let judged = gate
+                .call(JUDGED_WITHIN, |done| GateMsg::Judge { request, done })
+                .await;
+            judged.is_ok_and(|judgement| judgement.verdict.kind == VerdictKind::Allow)
         }
     })
 }

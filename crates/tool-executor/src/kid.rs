@@ -42,9 +42,9 @@ pub struct ToolStart {
 pub struct Mandate {
     /// What a person approved: the call runs only if this is still so.
     pub bound: Option<Binding>,
-    /// Who judges addresses to which a server sends the call on, with a request that only lacks the address. Nobody: none
-    /// of another server is followed.
-    pub addresses: Option<(Handle<GateMsg>, Box<JudgeRequest>)>,
+    /// Who judges what turns up while the call runs, addresses to which a server sends it on and files that a search
+    /// finds, with a request that only lacks these. Nobody: none is followed or shown.
+    pub judges: Option<(Handle<GateMsg>, Box<JudgeRequest>)>,
 }
 
 /// Runs one tool call and ends. Killing it kills the command and gives the permit back.

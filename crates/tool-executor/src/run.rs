@@ -164,6 +164,9 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
     if let Some(changed) = changed(&prepared, start.mandate.bound, &workdir, &permit.environment).await {
         return changed.into();
     }
+    if let Some(search) = &permit.search {
+        search.touched(workdir.path());
+    }
     let ctx = ToolContext {
         workdir: Arc::clone(&workdir),
         seen: start.seen,
@@ -175,7 +178,9 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
         blobs: blobs(&start.store),
         remote: start.remote,
         progress: news.progress(),
-        addresses: addresses::gate(start.mandate.addresses),
+        files: addresses::files(start.mandate.judges.clone()),
+        addresses: addresses::gate(start.mandate.judges),
+        search: permit.search.clone(),
         on_start: OnStart::new(|| {
             // What began cannot be taken back, so a failure here has nobody to be told to.
             let _ = fault::point(fault::AFTER_SPAWN);

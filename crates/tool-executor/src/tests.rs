@@ -169,6 +169,7 @@ impl World {
             network: None,
             spill_dir: dir.path().join("spill"),
             map_dir: dir.path().join("maps"),
+            search: None,
             tools: ToolLimits {
                 max_running,
                 ..ToolLimits::default()

@@ -150,6 +150,7 @@ mod cases {
             network: None,
             spill_dir: dir.path().join("spill"),
             map_dir: dir.path().join("maps"),
+            search: None,
             tools: ToolLimits::default(),
         };
         let executor = ToolExecutor::start(args, parent.get_cell()).await.unwrap();

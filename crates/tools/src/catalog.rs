@@ -5,6 +5,7 @@ use crate::context::ToolLimits;
 use crate::job_specs::{bash_kill, bash_poll, bash_start, bash_write};
 use crate::plan::{exit_plan_mode, plan, skill};
 use crate::repo_map::repo_map;
+use crate::search::semantic_search;
 use crate::spec::ToolSpec;
 use crate::talk::{ask_user, todo_write};
 use crate::web_fetch::web_fetch;
@@ -37,6 +38,9 @@ pub(crate) fn builtin(limits: &ToolLimits) -> Vec<ToolSpec> {
     ];
     if limits.repo_map_tokens > 0 {
         specs.push(repo_map(limits));
+    }
+    if limits.search {
+        specs.push(semantic_search());
     }
     if limits.web.enabled {
         specs.push(web_fetch(limits));

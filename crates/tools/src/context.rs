@@ -3,6 +3,7 @@
 use crate::jobs::Jobs;
 use crate::pre_image::PreImage;
 use crate::remote::Remote;
+use crate::search::Search;
 use crate::seen::FilesSeen;
 use agentd_protocol::ToolOutcome;
 use agentd_sandbox::{Beneath, SpillFile, WardenSlot};
@@ -143,6 +144,39 @@ impl fmt::Debug for AddressGate {
     }
 }
 
+/// Whether a file may be read.
+type JudgedFile = Pin<Box<dyn Future<Output = bool> + Send>>;
+
+/// Who judges files that turn up while a call runs. Every answer comes in bounded time; without one the answer is no (I7).
+#[derive(Clone)]
+pub struct FileGate(Arc<dyn Fn(String) -> JudgedFile + Send + Sync>);
+
+impl FileGate {
+    /// Asks `f` about a path relative to the working directory.
+    pub fn new<F>(f: impl Fn(String) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = bool> + Send + 'static,
+    {
+        Self(Arc::new(move |path| Box::pin(f(path))))
+    }
+
+    /// None may be read.
+    #[must_use]
+    pub fn closed() -> Self {
+        Self::new(|_| std::future::ready(false))
+    }
+
+    pub(crate) async fn may_read(&self, path: &str) -> bool {
+        (self.0)(path.to_owned()).await
+    }
+}
+
+impl fmt::Debug for FileGate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("FileGate")
+    }
+}
+
 /// What a running tool is given.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
@@ -164,6 +198,10 @@ pub struct ToolContext {
     pub blobs: BlobSource,
     /// Who judges addresses to which a server sends the call on.
     pub addresses: AddressGate,
+    /// Who judges files that a search finds.
+    pub files: FileGate,
+    /// Who keeps the indexes of working directories, if anybody does.
+    pub search: Option<Arc<dyn Search>>,
     /// Who runs the tools of servers, if there are any.
     pub remote: Option<Arc<dyn Remote>>,
     /// Who sees output while it comes.

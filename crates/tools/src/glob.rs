@@ -41,7 +41,7 @@ pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned)
     let hidden = names_hidden(inside) || names_hidden(prepared.path());
     let mut paths = Vec::new();
     let patience = Patience::new(abandoned);
-    let complete = files(&ctx.workdir, &base, hidden, &patience, |path| {
+    let complete = files(&ctx.workdir, &base, hidden, &|| patience.is_over(), |path| {
         let from_base = path.strip_prefix(&base).unwrap_or(&path);
         if matcher.is_match(from_base) || matcher.is_match(&path) {
             paths.push(path.to_string_lossy().into_owned());

@@ -46,7 +46,7 @@ fn grep(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result
                 path.clone()
             };
             let hidden = names_hidden(prepared.path()) || names_hidden(prepared.text("glob"));
-            files(&ctx.workdir, &base, hidden, &patience, |file| {
+            files(&ctx.workdir, &base, hidden, &|| patience.is_over(), |file| {
                 let from_base = file.strip_prefix(&base).unwrap_or(&file);
                 let wanted = glob
                     .as_ref()

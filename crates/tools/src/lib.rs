@@ -17,6 +17,7 @@ mod catalog;
 mod catalog_edit;
 mod change_set;
 mod context;
+mod ctags;
 mod detail;
 mod diff;
 mod edit;
@@ -44,10 +45,12 @@ mod remote;
 mod replacement;
 mod repo_map;
 mod run;
+mod search;
 mod seen;
 mod shape;
 mod similarity;
 mod skill;
+mod source_tree;
 mod spec;
 mod suggest;
 mod talk;
@@ -63,7 +66,8 @@ mod tests;
 pub use agentd_sandbox::{Beneath, Environment, WardenSlot};
 pub use agentd_web::Hop;
 pub use context::{
-    AddressGate, BlobSource, Finished, OnStart, Progress, ProgressSink, Spilled, ToolContext, ToolLimits,
+    AddressGate, BlobSource, FileGate, Finished, OnStart, Progress, ProgressSink, Spilled, ToolContext,
+    ToolLimits,
 };
 pub use diff::{Change, change};
 pub use focus::windows;
@@ -74,5 +78,7 @@ pub use prepared::{PathOp, Prepared, Subject};
 pub use put_back::{Contents, file_now, kept_content, put_back};
 pub use remote::{Offered, REMOTE_PREFIX, Remote, RemoteCall};
 pub use run::run;
+pub use search::{Search, SearchFound, SearchHit, SearchQuery};
 pub use seen::{FilesSeen, Seen};
 pub use spec::{Registry, Tool, ToolSpec};
+pub use walk::files as walk_files;

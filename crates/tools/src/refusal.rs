@@ -24,6 +24,7 @@ pub(crate) enum Code {
     UndoNotFound,
     UndoLost,
     UndoConflict,
+    RagDisabled,
     Timeout,
     Tool,
 }
@@ -48,6 +49,7 @@ impl Code {
             Self::UndoNotFound => "E_UNDO_NOT_FOUND",
             Self::UndoLost => "E_UNDO_BAK_MISSING",
             Self::UndoConflict => "E_UNDO_CONFLICT",
+            Self::RagDisabled => "E_RAG_DISABLED",
             Self::Timeout => "E_TIMEOUT",
             Self::Tool => "E_TOOL",
         }

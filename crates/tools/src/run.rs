@@ -6,7 +6,7 @@ use crate::put_back::Wanted;
 use crate::refusal::{Code, refuse};
 use crate::{
     apply_patch, bash, edit, glob, grep, job_input, job_tools, ls, read, remote, replacement, repo_map,
-    skill, undo, web_fetch, write,
+    search, skill, undo, web_fetch, write,
 };
 use agentd_protocol::ToolOutcome;
 use std::sync::Arc;
@@ -57,6 +57,7 @@ pub async fn run(prepared: &Prepared, ctx: ToolContext) -> Finished {
         "BashWrite" => job_input::run(prepared, &ctx).await,
         "BashKill" => job_tools::kill(prepared, &ctx).await,
         "WebFetch" => web_fetch::run(prepared, &ctx).await,
+        "SemanticSearch" => search::run(prepared, &ctx).await,
         _ if matches!(prepared.subject, Subject::Remote { .. }) => remote::run(prepared, &ctx).await,
         "UndoPatch" => match undo::fetch(prepared, &ctx).await {
             Ok(wanted) => on_files(prepared.clone(), ctx, wanted).await,

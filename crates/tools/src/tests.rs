@@ -77,6 +77,8 @@ impl World {
             map_dir: self.root().join(".maps"),
             blobs: self.source(),
             addresses: crate::AddressGate::nobody(),
+            files: crate::FileGate::closed(),
+            search: None,
             remote: None,
             progress: ProgressSink::nobody(),
             on_start: OnStart::default(),

@@ -52,12 +52,12 @@ pub(crate) fn names_hidden(pattern: &str) -> bool {
 }
 
 /// Walks the regular files below `base` in the order of their paths, each relative to the working directory. `visit` says
-/// whether to go on. Whether everything was walked.
-pub(crate) fn files(
+/// whether to go on, and `stop` is asked before each. Whether everything was walked.
+pub fn files(
     workdir: &Beneath,
     base: &Path,
     hidden: bool,
-    patience: &Patience,
+    stop: &dyn Fn() -> bool,
     mut visit: impl FnMut(PathBuf) -> bool,
 ) -> bool {
     let walk = WalkBuilder::new(workdir.path().join(base))
@@ -71,7 +71,7 @@ pub(crate) fn files(
         .sort_by_file_path(Path::cmp)
         .build();
     for entry in walk {
-        if patience.is_over() {
+        if stop() {
             return false;
         }
         // What cannot be read is not there, as for ripgrep.

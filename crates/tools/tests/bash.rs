@@ -94,6 +94,8 @@ mod cases {
             jobs: Jobs::unheard(),
             blobs: BlobSource::empty(),
             addresses: agentd_tools::AddressGate::nobody(),
+            files: agentd_tools::FileGate::closed(),
+            search: None,
             remote: None,
             progress: ProgressSink::nobody(),
             on_start: OnStart::default(),

@@ -97,6 +97,8 @@ mod cases {
             map_dir: dir.path().join("maps"),
             blobs: BlobSource::empty(),
             addresses: agentd_tools::AddressGate::nobody(),
+            files: agentd_tools::FileGate::closed(),
+            search: None,
             remote: None,
             progress: ProgressSink::nobody(),
             on_start: OnStart::default(),

@@ -71,6 +71,7 @@ impl World {
                 network: None,
                 spill_dir: dir.path().join("spill"),
                 map_dir: dir.path().join("maps"),
+            search: None,
                 tools: settings.tools.clone(),
             },
             settings: Arc::new(settings),

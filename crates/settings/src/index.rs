@@ -1,0 +1,126 @@
+//! `[index]`: the search index of source trees.
+
+use serde::{Deserialize, Serialize};
+
+/// When working directories are indexed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Indexing {
+    /// From a session's first search on.
+    #[default]
+    Auto,
+    /// From a session's first tool call on, and kept up to date.
+    On,
+    /// Never: there is no search.
+    Off,
+}
+
+/// `[index]`: the index behind SemanticSearch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct IndexConfig {
+    /// When working directories are indexed.
+    pub enabled: Indexing,
+    /// Files of one working directory.
+    pub max_files: u32,
+    /// The largest file.
+    pub max_file_bytes: u64,
+    /// Bytes of all files of one working directory.
+    pub max_bytes: u64,
+    /// Bytes of one index on disk.
+    pub max_index_bytes: u64,
+    /// Indexes that are kept.
+    pub keep: u32,
+    /// The share of one processor that indexing may take, in percent.
+    pub share: u32,
+    /// An index that is older than this is brought up to date when somebody searches.
+    pub refresh_ms: u64,
+    /// How long a search waits for the first index of its directory.
+    pub wait_ms: u64,
+    /// `[index.embedding]`.
+    pub embedding: EmbeddingConfig,
+}
+
+impl Default for IndexConfig {
+    fn default() -> Self {
+        Self {
+            enabled: Indexing::Auto,
+            max_files: 50_000,
+            max_file_bytes: 2_000_000,
+            max_bytes: 1_000_000_000,
+            max_index_bytes: 2_000_000_000,
+            keep: 32,
+            share: 50,
+            refresh_ms: 10_000,
+            wait_ms: 10_000,
+            embedding: EmbeddingConfig::default(),
+        }
+    }
+}
+
+/// `[index.embedding]`: who makes vectors of texts. Without a provider there are none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EmbeddingConfig {
+    /// The name of a provider; empty: full text alone.
+    pub provider: String,
+    /// What the provider calls the model.
+    pub model: String,
+    /// Texts of one request.
+    pub batch: u32,
+    /// How long one request may take.
+    pub timeout_ms: u64,
+    /// Tries after the first.
+    pub retries: u32,
+}
+
+impl Default for EmbeddingConfig {
+    fn default() -> Self {
+        Self {
+            provider: String::new(),
+            model: String::new(),
+            batch: 32,
+            timeout_ms: 30_000,
+            retries: 3,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::load::{Sources, load};
+
+    fn problems(text: &str) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        std::fs::write(&file, text).unwrap();
+        let sources = Sources {
+            file: Some(file),
+            ..Sources::default()
+        };
+        load(&sources).map_or_else(|error| error.to_string(), |_| String::new())
+    }
+
+    #[test]
+    fn an_embedding_needs_a_provider_that_embeds_and_a_model() {
+        let with = |provider: &str, model: &str| {
+            problems(&format!(
+                "[index.embedding]\nprovider = \"{provider}\"\nmodel = \"{model}\"\n"
+            ))
+        };
+        assert_eq!(with("openai", "m"), "");
+        assert_eq!(with("ollama", "m"), "");
+        assert_eq!(with("", ""), "");
+        assert!(with("anthropic", "m").contains("makes no embeddings"));
+        assert!(with("olama", "m").contains("did you mean \"ollama\""));
+        assert!(with("ollama", " ").contains("index.embedding.model"));
+    }
+
+    #[test]
+    fn numbers_have_a_range() {
+        assert_eq!(problems("[index]\nshare = 100\nwait_ms = 0\n"), "");
+        assert!(problems("[index]\nshare = 0\n").contains("index.share"));
+        assert!(problems("[index]\nmax_file_bytes = 2000001\n").contains("index.max_file_bytes"));
+        assert!(problems("[index]\nenabled = \"maybe\"\n").contains("index.enabled"));
+    }
+}

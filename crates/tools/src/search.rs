@@ -1,0 +1,164 @@
+//! SemanticSearch: places in the working directory that are about something, found in an index. The port to whoever
+//! keeps it.
+
+use crate::catalog::object;
+use crate::context::{Finished, ToolContext};
+use crate::prepared::Prepared;
+use crate::refusal::{Code, refuse};
+use crate::spec::ToolSpec;
+use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus};
+use async_trait::async_trait;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Write as _};
+use std::path::{Path, PathBuf};
+
+/// The longest query that is read.
+const MAX_QUERY: usize = 1_000;
+/// Hits unless the model asks for another number.
+const USUAL: u64 = 5;
+/// The most hits.
+const MOST: u64 = 20;
+
+/// What is looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchQuery {
+    /// Words and names.
+    pub text: String,
+    /// The most hits.
+    pub limit: usize,
+    /// Only below this directory or in this file, relative to the working directory; empty: everywhere.
+    pub below: PathBuf,
+}
+
+/// A place that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SearchHit {
+    /// The file, relative to the working directory.
+    pub path: String,
+    /// Its first line, from 1.
+    pub start_line: u32,
+    /// Its last line.
+    pub end_line: u32,
+    /// The best lines of it, each with its number; bounded.
+    pub text: String,
+}
+
+/// What a search came to.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SearchFound {
+    /// The hits, the best first; twice as many as were asked for at most, so that some may be left out.
+    pub hits: Vec<SearchHit>,
+    /// Files of the index.
+    pub files: u64,
+    /// Whether the index had seen every file when this was answered.
+    pub complete: bool,
+    /// What else is to know, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Whoever keeps the indexes of working directories. Every answer comes in bounded time.
+#[async_trait]
+pub trait Search: Debug + Send + Sync {
+    /// Tools run in this directory. Must not block.
+    fn touched(&self, workdir: &Path);
+    /// Looks for something.
+    ///
+    /// # Errors
+    /// Why there is no answer, in words for a model.
+    async fn search(&self, workdir: &Path, query: SearchQuery) -> Result<SearchFound, String>;
+}
+
+pub(crate) fn semantic_search() -> ToolSpec {
+    ToolSpec {
+        name: "SemanticSearch".into(),
+        aliases: &["semantic_search", "search_semantic", "codebase_search", "code_search"],
+        title: "Search by meaning".into(),
+        description: "Finds the places in the files of the working directory that are most about something: say in a few words or names \
+                      what you look for. It knows what files define, and parts of names. Use Grep for exact text."
+            .to_owned(),
+        schema: object(
+            &json!({
+                "query": { "type": "string", "minLength": 1, "maxLength": MAX_QUERY, "description": "Words and names" },
+                "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "description": "The most hits; 5 if it is left out" },
+                "path": { "type": "string", "minLength": 1, "description": "Only below this directory, or in this file" }
+            }),
+            &["query"],
+        ),
+        example: json!({ "query": "where retries are counted", "limit": 5 }),
+        effect: EffectClass::Read,
+        idempotent: true,
+        server: None,
+    }
+}
+
+pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+    let Some(search) = &ctx.search else {
+        let text = "SemanticSearch: there is no index here. Use Grep and RepoMap.";
+        return refuse(Code::RagDisabled, text).into();
+    };
+    let below = match ctx.workdir.relative(prepared.path()) {
+        Ok(path) if path == Path::new(".") => PathBuf::new(),
+        Ok(path) => path,
+        Err(error) => return refuse(Code::Denied, format!("SemanticSearch: {error}.")).into(),
+    };
+    let limit = usize::try_from(prepared.number("limit").unwrap_or(USUAL).min(MOST)).unwrap_or(1);
+    let query = SearchQuery {
+        text: prepared.text("query").to_owned(),
+        limit,
+        below,
+    };
+    ctx.on_start.begun();
+    match search.search(ctx.workdir.path(), query).await {
+        Ok(found) => show(found, limit, ctx).await.into(),
+        Err(why) => refuse(Code::Tool, format!("SemanticSearch: {why}. Use Grep meanwhile.")).into(),
+    }
+}
+
+/// The hits that this session may read, as far as they fit.
+async fn show(found: SearchFound, limit: usize, ctx: &ToolContext) -> ToolOutcome {
+    let most = usize::try_from(ctx.limits.max_bytes).unwrap_or(usize::MAX);
+    // Files are judged once each, in the order of the hits.
+    let mut readable: BTreeMap<String, bool> = BTreeMap::new();
+    let (mut text, mut shown, mut left_out) = (String::new(), Vec::new(), 0_u32);
+    for hit in found.hits {
+        if shown.len() >= limit || text.len().saturating_add(hit.text.len()) > most {
+            break;
+        }
+        let allowed = match readable.get(&hit.path) {
+            Some(allowed) => *allowed,
+            None => ctx.files.may_read(&hit.path).await,
+        };
+        readable.insert(hit.path.clone(), allowed);
+        if !allowed {
+            left_out = left_out.saturating_add(1);
+            continue;
+        }
+        let _ = writeln!(text, "{}:{}-{}", hit.path, hit.start_line, hit.end_line);
+        text.push_str(&hit.text);
+        text.push('\n');
+        shown.push(json!({ "path": hit.path, "start_line": hit.start_line, "end_line": hit.end_line }));
+    }
+    if shown.is_empty() {
+        text.push_str("Nothing was found. Other words may help; Grep finds exact text.\n");
+    }
+    if !found.complete {
+        let _ = writeln!(
+            text,
+            "[The index is being made: {} files so far. A later search may find more.]",
+            found.files
+        );
+    }
+    for note in &found.notes {
+        let _ = writeln!(text, "[{note}]");
+    }
+    ToolOutcome {
+        details: Some(json!({
+            "hits": shown,
+            "files": found.files,
+            "complete": found.complete,
+            "left_out": left_out,
+        })),
+        ..ToolOutcome::text(ToolStatus::Ok, text)
+    }
+}
