@@ -108,6 +108,18 @@ impl Cache {
         true
     }
 
+    /// Takes over the tags of a file that was read and has the content that it had.
+    pub fn known_content(&mut self, path: &str, stamp: Stamp, source: &[u8]) -> bool {
+        let content = hash(source);
+        if self.old.get(path).is_none_or(|entry| entry.content != content) {
+            return false;
+        }
+        if let Some((path, entry)) = self.old.remove_entry(path) {
+            self.new.insert(path, Entry { stamp, ..entry });
+        }
+        true
+    }
+
     /// The tags of a file that was read: those of the same content, or what `parse` says.
     ///
     /// # Errors

@@ -1,53 +1,130 @@
-//! Languages without a grammar here: what Universal Ctags says of them, when it is installed. The caller starts it.
+//! Languages without a grammar here: what Universal Ctags says of them, when it is installed. The caller starts it and hands
+//! it the content of each file, so that it reads none by itself.
 
-use crate::tags::{Definition, Kind, Tags};
+use crate::tags::{Definition, Kind, Reference, Tags};
 use serde::Deserialize;
+use serde_json::json;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Ends of names of files that ctags is asked about.
-pub const FOREIGN: [&str; 24] = [
+const FOREIGN: [&str; 24] = [
     "clj", "cljs", "d", "dart", "el", "elm", "ex", "exs", "erl", "f90", "hs", "jl", "kt", "lisp", "lua", "m",
     "ml", "pas", "php", "pl", "pm", "scala", "swift", "vim",
+];
+
+/// How ctags is started. The first word keeps it from reading options that a source tree brings along (`.ctags.d`); in its
+/// sandbox it opens no file.
+pub const CTAGS: [&str; 5] = [
+    "ctags",
+    "--options=NONE",
+    "--_interactive=sandbox",
+    "--quiet=yes",
+    "--fields=+n",
 ];
 
 /// A longer name is no name; more of one file are cut off.
 const MAX_NAME: usize = 120;
 const MAX_TAGS: usize = 10_000;
+/// A shorter word of a source is no name that tells anything.
+const MIN_WORD: usize = 3;
+
+/// Whether a file is one of those that ctags is asked about.
+#[must_use]
+pub fn is_foreign(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let end = name.rsplit_once('.').filter(|(stem, _)| !stem.is_empty());
+    end.is_some_and(|(_, end)| FOREIGN.contains(&end))
+}
+
+/// The words to ctags that announce the content of a file; so many bytes follow them.
+#[must_use]
+pub fn question(path: &str, bytes: usize) -> String {
+    let command = json!({ "command": "generate-tags", "filename": path, "size": bytes });
+    format!("{command}\n")
+}
+
+/// Whether the first line that ctags says tells that it is the one that is meant: others have the name, too.
+#[must_use]
+pub fn is_universal(line: &str) -> bool {
+    let said = serde_json::from_str::<Line<'_>>(line);
+    said.is_ok_and(|line| line.what == "program" && line.name == "Universal Ctags")
+}
+
+/// What ctags answers about one file, line by line.
+#[derive(Debug, Default)]
+pub struct Answer {
+    definitions: Vec<Definition>,
+}
 
 #[derive(Deserialize)]
 struct Line<'a> {
-    #[serde(rename = "_type")]
-    what: &'a str,
-    name: std::borrow::Cow<'a, str>,
-    path: std::borrow::Cow<'a, str>,
+    #[serde(rename = "_type", borrow)]
+    what: Cow<'a, str>,
+    #[serde(default)]
+    name: Cow<'a, str>,
     #[serde(default)]
     line: u32,
     #[serde(default)]
-    kind: std::borrow::Cow<'a, str>,
+    kind: Cow<'a, str>,
 }
 
-/// The tags in the output of `ctags --output-format=json --fields=+n`, by path. Lines that are none are left out.
-#[must_use]
-pub fn parse_foreign(output: &str) -> BTreeMap<String, Tags> {
-    let mut files: BTreeMap<String, Tags> = BTreeMap::new();
-    for line in output.lines() {
+impl Answer {
+    /// Takes a line. Whether it was the last one. Lines that are no tags are left out.
+    pub fn take(&mut self, line: &str) -> bool {
         let Ok(line) = serde_json::from_str::<Line<'_>>(line) else {
-            continue;
+            return false;
         };
-        let odd = line.name.is_empty() || line.name.len() > MAX_NAME || line.name.contains(char::is_control);
-        if line.what != "tag" || line.line == 0 || odd {
-            continue;
-        }
-        let tags = files.entry(line.path.into_owned()).or_default();
-        if tags.definitions.len() < MAX_TAGS {
-            tags.definitions.push(Definition {
-                name: line.name.into_owned(),
+        // "M.greet" and "Moon::rise" are used as "greet" and "rise".
+        let last = line.name.rsplit(['.', ':']).next().unwrap_or_default();
+        let odd = last.is_empty() || last.len() > MAX_NAME || last.contains(char::is_control);
+        if line.what == "tag" && line.line > 0 && !odd && self.definitions.len() < MAX_TAGS {
+            self.definitions.push(Definition {
+                name: last.to_owned(),
                 kind: kind(&line.kind),
                 line: line.line,
             });
         }
+        matches!(line.what.as_ref(), "completed" | "error")
     }
-    files
+
+    /// The tags of the file: ctags says what is defined, the words of the source what is used.
+    #[must_use]
+    pub fn tags(mut self, source: &[u8]) -> Tags {
+        self.definitions.sort_by_key(|definition| definition.line);
+        Tags {
+            references: words(source, &self.definitions),
+            definitions: self.definitions,
+        }
+    }
+}
+
+/// The words that may be names. Those in remarks and strings are among them; the rank only follows what is defined.
+fn words(source: &[u8], defined: &[Definition]) -> Vec<Reference> {
+    let mut words: BTreeMap<&str, u32> = BTreeMap::new();
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    for word in source.split(|byte| !is_part(byte)) {
+        let named =
+            (MIN_WORD..=MAX_NAME).contains(&word.len()) && !word.first().is_some_and(u8::is_ascii_digit);
+        let Some(word) = std::str::from_utf8(word).ok().filter(|_| named) else {
+            continue;
+        };
+        if words.len() < MAX_TAGS || words.contains_key(word) {
+            *words.entry(word).or_default() += 1;
+        }
+    }
+    // Where a name is defined it is not used.
+    for definition in defined {
+        if let Some(count) = words.get_mut(definition.name.as_str()) {
+            *count = count.saturating_sub(1);
+        }
+    }
+    let used = words.into_iter().filter(|(_, count)| *count > 0);
+    used.map(|(name, count)| Reference {
+        name: name.to_owned(),
+        count,
+    })
+    .collect()
 }
 
 fn kind(word: &str) -> Kind {
@@ -67,24 +144,70 @@ mod tests {
 
     #[test]
     fn lines_of_ctags_become_tags_and_others_are_left_out() {
-        let output = concat!(
+        let mut answer = Answer::default();
+        let lines = [
             r#"{"_type": "ptag", "name": "JSON_OUTPUT_VERSION", "path": "0.0"}"#,
-            "\n",
-            r#"{"_type": "tag", "name": "greet", "path": "a.lua", "line": 3, "kind": "function"}"#,
-            "\nctags: Warning: cannot open\n",
+            r#"{"_type": "tag", "name": "M.greet", "path": "a.lua", "line": 3, "kind": "function"}"#,
+            "ctags: Warning: cannot open",
             r#"{"_type": "tag", "name": "", "path": "a.lua", "line": 4, "kind": "function"}"#,
-            "\n",
-            r#"{"_type": "tag", "name": "Moon", "path": "b.kt", "line": 1, "kind": "class"}"#,
-            "\n",
+            r#"{"_type": "tag", "name": "no_line", "path": "a.lua", "kind": "function"}"#,
+            r#"{"_type": "tag", "name": "Moon", "path": "a.lua", "line": 1, "kind": "class"}"#,
+        ];
+        assert!(lines.iter().all(|line| !answer.take(line)));
+        assert!(answer.take(r#"{"_type": "completed", "command": "generate-tags"}"#));
+        let tags = answer.tags(b"Moon 1x\nab\nfunction M.greet() rise() rise() end");
+        let told: Vec<_> = tags
+            .definitions
+            .iter()
+            .map(|it| (it.name.as_str(), it.kind, it.line))
+            .collect();
+        assert_eq!(told, [("Moon", Kind::Type, 1), ("greet", Kind::Function, 3)]);
+        let used: Vec<_> = tags
+            .references
+            .iter()
+            .map(|it| (it.name.as_str(), it.count))
+            .collect();
+        assert_eq!(used, [("end", 1), ("function", 1), ("rise", 2)]);
+    }
+
+    #[test]
+    fn i6_the_tags_of_one_file_have_a_bound() {
+        let mut answer = Answer::default();
+        for n in 0..=MAX_TAGS {
+            let line = format!(r#"{{"_type": "tag", "name": "n{n}", "line": 1, "kind": "function"}}"#);
+            assert!(!answer.take(&line));
+        }
+        let long = "x".repeat(MAX_NAME + 1);
+        let source: String = (0..=MAX_TAGS).map(|n| format!("word{n} ")).collect();
+        let tags = answer.tags(format!("{source}{long}").as_bytes());
+        assert_eq!(
+            (tags.definitions.len(), tags.references.len()),
+            (MAX_TAGS, MAX_TAGS)
         );
-        let files = parse_foreign(output);
-        assert_eq!(files.len(), 2);
-        let greet = Definition {
-            name: "greet".to_owned(),
-            kind: Kind::Function,
-            line: 3,
-        };
-        assert_eq!(files["a.lua"].definitions, [greet]);
-        assert_eq!(files["b.kt"].definitions[0].kind, Kind::Type);
+    }
+
+    #[test]
+    fn only_universal_ctags_is_meant() {
+        assert!(is_universal(
+            r#"{"_type": "program", "name": "Universal Ctags", "version": "5.9.0"}"#
+        ));
+        assert!(!is_universal("ctags: unrecognized option") && !is_universal(r#"{"_type": "program"}"#));
+    }
+
+    #[test]
+    fn a_file_is_foreign_by_its_end() {
+        assert!(is_foreign("a/b.lua") && is_foreign("x.kt"));
+        assert!(!is_foreign("a.rs") && !is_foreign(".el") && !is_foreign("lua") && !is_foreign("a.lua/b"));
+    }
+
+    #[test]
+    fn a_question_names_the_file_and_its_size() {
+        let asked = question("a \"b\"\n.lua", 7);
+        assert_eq!(asked.matches('\n').count(), 1);
+        let read: serde_json::Value = serde_json::from_str(&asked).unwrap();
+        assert_eq!(
+            (&read["filename"], &read["size"]),
+            (&json!("a \"b\"\n.lua"), &json!(7))
+        );
     }
 }

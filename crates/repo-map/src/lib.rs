@@ -3,7 +3,8 @@
 //! Pure: the caller walks the tree and reads the files, so it decides what may be seen. Limits everywhere, since the files
 //! are anybody's: bytes and time of a parse, tags of a file, files of a map (I6).
 //!
-//! Flow: file -> [`Language::of`] -> [`Tagger::tags`] -> [`Cache`] -> [`rank`] -> [`render`].
+//! Flow: file -> [`Language::of`] -> [`Tagger::tags`] -> [`Cache`] -> [`rank`] -> [`render`]. A language without a grammar:
+//! [`is_foreign`] -> [`question`] to ctags, which the caller runs -> [`Answer`] -> [`Cache`].
 
 mod cache;
 mod error;
@@ -17,7 +18,7 @@ mod tags;
 
 pub use cache::{Cache, Stamp};
 pub use error::MapError;
-pub use foreign::{FOREIGN, parse_foreign};
+pub use foreign::{Answer, CTAGS, is_foreign, is_universal, question};
 pub use language::Language;
 pub use map::{Place, SourceMap};
 pub use rank::{Focus, Ranked, rank};

@@ -2,6 +2,7 @@
 
 use crate::cache::{Cache, Stamp};
 use crate::error::MapError;
+use crate::foreign::Answer;
 use crate::language::Language;
 use crate::rank::{Focus, rank};
 use crate::tagger::Tagger;
@@ -24,7 +25,6 @@ pub struct Place {
 pub struct SourceMap {
     cache: Cache,
     taggers: BTreeMap<Language, Tagger>,
-    foreign: BTreeMap<String, Tags>,
     failed: usize,
 }
 
@@ -74,9 +74,22 @@ impl SourceMap {
         }
     }
 
-    /// Takes what ctags said of other files.
-    pub fn add_foreign(&mut self, files: BTreeMap<String, Tags>) {
-        self.foreign.extend(files);
+    /// Whether a file without a grammar is as it was when ctags was asked about it.
+    pub fn knows(&mut self, path: &str, stamp: Stamp) -> bool {
+        self.cache.known(path, stamp)
+    }
+
+    /// The same for one that was read: its times may have changed and its content not.
+    pub fn knows_content(&mut self, path: &str, stamp: Stamp, source: &[u8]) -> bool {
+        self.cache.known_content(path, stamp, source)
+    }
+
+    /// Takes a file without a grammar and what ctags said of it; `None` when it had no answer.
+    pub fn add_foreign(&mut self, path: &str, stamp: Stamp, source: &[u8], answer: Option<Answer>) {
+        self.failed += usize::from(answer.is_none());
+        let tags = answer.map(|answer| answer.tags(source)).unwrap_or_default();
+        // Without the fault: what ctags cannot read it cannot read the next time either.
+        let _ = self.cache.add(path, stamp, source, |_| Ok(tags));
     }
 
     /// How many files could not be read or parsed.
@@ -88,7 +101,7 @@ impl SourceMap {
     /// How many files are in it.
     #[must_use]
     pub fn files(&self) -> usize {
-        self.cache.files().count() + self.foreign.len()
+        self.cache.files().count()
     }
 
     /// What is known, to be kept for the next map.
@@ -100,8 +113,7 @@ impl SourceMap {
     /// The weightiest definitions, at most `most`.
     #[must_use]
     pub fn places(&self, focus: &Focus, most: usize) -> Vec<Place> {
-        let foreign = self.foreign.iter().map(|(path, tags)| (path.as_str(), tags));
-        let files: Vec<(&str, &Tags)> = self.cache.files().chain(foreign).collect();
+        let files: Vec<(&str, &Tags)> = self.cache.files().collect();
         let place = |file: usize, definition: usize| {
             let (path, tags) = files.get(file)?;
             let definition = tags.definitions.get(definition)?;

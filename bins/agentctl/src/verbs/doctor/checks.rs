@@ -51,6 +51,7 @@ pub(super) async fn all(ctx: &mut Ctx) -> Vec<Check> {
             .filter_map(|loaded| super::hooks::check(&loaded.settings.hooks)),
     );
     checks.push(bash(ctx));
+    checks.push(ctags(ctx.environment.find_on_path("ctags")));
     checks.push(clock(now()));
     checks
 }
@@ -268,6 +269,18 @@ fn bash(ctx: &Ctx) -> Check {
             "install bash",
         ),
     }
+}
+
+/// RepoMap does without it, so its absence is no fault.
+pub(super) fn ctags(found: Option<PathBuf>) -> Check {
+    let message = found.map_or_else(
+        || {
+            "not installed: RepoMap leaves out languages without a grammar (Lua, Kotlin, PHP, ..); universal-ctags adds them"
+                .to_owned()
+        },
+        |path| format!("found: {}", path.display()),
+    );
+    Check::ok("ctags", message)
 }
 
 /// A clock that is far off breaks TLS, ids and deadlines.

@@ -1,0 +1,148 @@
+//! Universal Ctags under the session's warden, asked about files in languages without a grammar. It is handed their content
+//! and opens none. Where it is not installed these files are left out.
+
+use crate::source_tree::{Foreign, content, open};
+use crate::walk::Patience;
+use agentd_repo_map::{Answer, CTAGS, SourceMap, Stamp, is_universal, question};
+use agentd_sandbox::{Beneath, CommandSpec, Heard, Piped, Running, WardenSlot};
+use std::time::Duration;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::unix::pipe;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+/// How long its start and its answer about one file may take. A file with which it takes longer is left out.
+const WITHIN: Duration = Duration::from_secs(5);
+/// The most that it may say of one file.
+const MAX_ANSWER: u64 = 4 << 20;
+/// How often it is started again after a file with which it did not get on.
+const MAX_STARTS: u32 = 4;
+
+/// Asks about the files that are not known yet. Whether all were asked about; where there is no ctags there is nobody to
+/// ask. Called beside the runtime's threads; each wait is bounded.
+pub(crate) fn ask(
+    map: &mut SourceMap,
+    files: Vec<Foreign>,
+    workdir: &Beneath,
+    warden: &WardenSlot,
+    patience: &Patience,
+) -> bool {
+    let Ok(runtime) = Handle::try_current() else {
+        return files.is_empty();
+    };
+    let mut running = None;
+    let mut starts = 0;
+    for file in files {
+        if patience.is_over() {
+            return false;
+        }
+        let Some(opened) = open(workdir, &file.path) else {
+            continue;
+        };
+        let stamp = Stamp(opened.version.stamp());
+        let Some(source) = content(opened) else { continue };
+        if map.knows_content(&file.name, stamp, &source) {
+            continue;
+        }
+        if running.is_none() && starts < MAX_STARTS {
+            running = runtime.block_on(Ctags::start(workdir, warden));
+            starts += 1;
+        }
+        // Nobody to ask at all, or nobody any more.
+        let Some(ctags) = &mut running else {
+            return starts == 1;
+        };
+        let answer = runtime.block_on(ctags.answer(&file.name, &source));
+        if answer.is_none() {
+            running = None;
+        }
+        map.add_foreign(&file.name, stamp, &source, answer);
+    }
+    true
+}
+
+/// A running ctags. Dropping it ends it.
+struct Ctags {
+    stdin: pipe::Sender,
+    stdout: BufReader<pipe::Receiver>,
+    running: Running,
+    ended: bool,
+}
+
+impl Ctags {
+    /// `None` where there is none.
+    async fn start(workdir: &Beneath, warden: &WardenSlot) -> Option<Self> {
+        let command = CommandSpec {
+            argv: CTAGS.map(str::to_owned).to_vec(),
+            cwd: workdir.path().to_owned(),
+            env: Vec::new(),
+        };
+        let start = async { warden.get().await?.run_piped(command).await };
+        let Piped {
+            stdin,
+            stdout,
+            running,
+        } = timeout(WITHIN, start).await.ok()?.ok()?;
+        let mut ctags = Self {
+            stdin,
+            stdout: BufReader::new(stdout),
+            running,
+            ended: false,
+        };
+        let mut first = false;
+        ctags
+            .exchange(&[], |line| {
+                first = is_universal(line);
+                true
+            })
+            .await?;
+        first.then_some(ctags)
+    }
+
+    /// `None` when it has no answer; then it is of no use any more.
+    async fn answer(&mut self, name: &str, source: &[u8]) -> Option<Answer> {
+        let asked = [question(name, source.len()).as_bytes(), source].concat();
+        let mut answer = Answer::default();
+        self.exchange(&asked, |line| answer.take(line)).await?;
+        Some(answer)
+    }
+
+    /// Says something and hears lines until one is the last, while its warnings are read and forgotten.
+    async fn exchange(&mut self, say: &[u8], mut last: impl FnMut(&str) -> bool) -> Option<()> {
+        let Self {
+            stdin,
+            stdout,
+            running,
+            ended,
+        } = self;
+        let talk = async {
+            stdin.write_all(say).await.ok()?;
+            let mut limited = stdout.take(MAX_ANSWER);
+            let mut line = Vec::new();
+            loop {
+                line.clear();
+                if limited.read_until(b'\n', &mut line).await.ok()? == 0 {
+                    return None;
+                }
+                if last(&String::from_utf8_lossy(&line)) {
+                    return Some(());
+                }
+            }
+        };
+        let warnings = async {
+            let mut buffer = vec![0; 4096];
+            while !*ended {
+                *ended = !matches!(running.hear(&mut buffer).await, Ok(Heard::Output(_)));
+            }
+            // Its last words may still be in the pipe.
+            std::future::pending::<()>().await;
+        };
+        let both = async {
+            tokio::select! {
+                talked = talk => talked,
+                () = warnings => None,
+            }
+        };
+        timeout(WITHIN, both).await.ok()?
+    }
+}

@@ -1,0 +1,184 @@
+//! The map of a source tree: the walk, the bounds, what is kept of it. What was found out is kept in a file for the next
+//! map, so that only changed files are read again.
+
+use crate::ctags;
+use crate::walk::{Patience, files};
+use agentd_repo_map::{
+    Cache, Language, MAX_FILE_BYTES, Place, Rendered, SourceMap, Stamp, is_foreign, render,
+};
+use agentd_sandbox::{Beneath, OpenFile, WardenSlot};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// The most source files of a map.
+const MAX_FILES: usize = 5_000;
+/// The most bytes of them all: what is known of a byte of source costs about three.
+const MAX_BYTES: u64 = 64_000_000;
+/// The most definitions that are considered for showing; more than fit into the largest budget.
+pub(crate) const MAX_PLACES: usize = 8_000;
+/// The most files that are read for the lines to show.
+const MAX_SHOWN: usize = 1_000;
+/// Directories whose maps are kept.
+const MAX_KEPT: usize = 64;
+
+/// What is mapped, and where what is known of it is kept.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tree<'a> {
+    pub(crate) workdir: &'a Beneath,
+    pub(crate) base: &'a Path,
+    pub(crate) map_dir: &'a Path,
+}
+
+/// A file in a language without a grammar that ctags is to be asked about.
+#[derive(Debug)]
+pub(crate) struct Foreign {
+    pub(crate) path: PathBuf,
+    pub(crate) name: String,
+}
+
+impl Tree<'_> {
+    /// Maps the tree, and whether every file of it was looked at. Ctags runs under the warden; without one its
+    /// languages show what was found out earlier.
+    pub(crate) fn map(&self, patience: &Patience, warden: Option<&WardenSlot>) -> (SourceMap, bool) {
+        let kept = kept_at(self.map_dir, &self.workdir.path().join(self.base));
+        let mut map = SourceMap::new(read_kept(&kept));
+        let mut foreign = Vec::new();
+        let (mut most, mut room) = (MAX_FILES, MAX_BYTES);
+        let complete = files(self.workdir, self.base, false, &|| patience.is_over(), |path| {
+            let Some(name) = path.to_str().map(str::to_owned) else {
+                return true;
+            };
+            let bytes = if Language::of(&name).is_some() {
+                add(&mut map, self.workdir, &path, &name, patience)
+            } else if is_foreign(&name) {
+                let (bytes, unknown) = look(&mut map, self.workdir, &path, &name);
+                foreign.extend(unknown.then_some(Foreign { path, name }));
+                bytes
+            } else {
+                return true;
+            };
+            most = most.saturating_sub(1);
+            room = room.saturating_sub(bytes);
+            most > 0 && room > 0
+        });
+        let answered =
+            warden.is_none_or(|warden| ctags::ask(&mut map, foreign, self.workdir, warden, patience));
+        if map.cache().is_new() && complete {
+            // The map is good without being kept; the next one only takes longer.
+            let _ = keep(self.map_dir, &kept, map.cache());
+        }
+        (map, complete && answered)
+    }
+
+    /// Reads the lines of the places, and writes as many down as fit.
+    pub(crate) fn show(&self, places: &[Place], budget: usize) -> Rendered {
+        let mut files: BTreeMap<&str, Option<String>> = BTreeMap::new();
+        for place in places {
+            if files.len() < MAX_SHOWN {
+                files
+                    .entry(&place.path)
+                    .or_insert_with(|| text(self.workdir, &place.path));
+            }
+        }
+        let lines: BTreeMap<&str, Vec<&str>> = files
+            .iter()
+            .filter_map(|(path, text)| Some((*path, text.as_deref()?.lines().collect())))
+            .collect();
+        let line = |place: &Place| {
+            let at = usize::try_from(place.line).ok()?.checked_sub(1)?;
+            lines.get(place.path.as_str())?.get(at).copied()
+        };
+        let shown: Vec<(&str, u32, &str)> = places
+            .iter()
+            .filter_map(|place| Some((place.path.as_str(), place.line, line(place)?)))
+            .collect();
+        render(&shown, budget)
+    }
+}
+
+/// Its size.
+fn add(map: &mut SourceMap, workdir: &Beneath, path: &Path, name: &str, patience: &Patience) -> u64 {
+    let Some(opened) = open(workdir, path) else {
+        return 0;
+    };
+    let bytes = opened.bytes;
+    let stamp = Stamp(opened.version.stamp());
+    map.add(name, stamp, || content(opened), &|| patience.is_over());
+    bytes
+}
+
+/// Its size, and whether ctags has to be asked about it.
+fn look(map: &mut SourceMap, workdir: &Beneath, path: &Path, name: &str) -> (u64, bool) {
+    match open(workdir, path) {
+        Some(opened) => (opened.bytes, !map.knows(name, Stamp(opened.version.stamp()))),
+        None => (0, false),
+    }
+}
+
+/// Opens a file that is where the walk saw it and not too large.
+pub(crate) fn open(workdir: &Beneath, path: &Path) -> Option<OpenFile> {
+    let opened = workdir.open_file(path).ok()?;
+    (opened.real.as_path() == path && fits(&opened)).then_some(opened)
+}
+
+fn fits(opened: &OpenFile) -> bool {
+    usize::try_from(opened.bytes).is_ok_and(|bytes| bytes <= MAX_FILE_BYTES)
+}
+
+pub(crate) fn content(opened: OpenFile) -> Option<Vec<u8>> {
+    let most = u64::try_from(MAX_FILE_BYTES).ok()?.saturating_add(1);
+    let mut content = Vec::new();
+    opened.file.take(most).read_to_end(&mut content).ok()?;
+    // A file with a zero byte is no text.
+    (memchr::memchr(0, &content).is_none()).then_some(content)
+}
+
+fn text(workdir: &Beneath, path: &str) -> Option<String> {
+    let opened = workdir.open_file(Path::new(path)).ok().filter(fits)?;
+    Some(String::from_utf8_lossy(&content(opened)?).into_owned())
+}
+
+/// Where the map of a directory is kept.
+fn kept_at(map_dir: &Path, directory: &Path) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut name = String::new();
+    for byte in Sha256::digest(directory.as_os_str().as_bytes()).iter().take(16) {
+        let _ = write!(name, "{byte:02x}");
+    }
+    map_dir.join(name).with_extension("map")
+}
+
+/// What is kept, or nothing: a broken one is made anew.
+fn read_kept(path: &Path) -> Cache {
+    std::fs::read(path)
+        .ok()
+        .and_then(|bytes| Cache::read(&bytes).ok())
+        .unwrap_or_default()
+}
+
+/// Replaces what was kept in one step, and forgets the directories that nobody mapped for longest.
+fn keep(map_dir: &Path, path: &Path, cache: &Cache) -> std::io::Result<()> {
+    let Some(bytes) = cache.bytes().ok().flatten() else {
+        return Ok(());
+    };
+    std::fs::create_dir_all(map_dir)?;
+    let mut file = tempfile::NamedTempFile::new_in(map_dir)?;
+    file.write_all(&bytes)?;
+    file.persist(path).map_err(|error| error.error)?;
+    let mut kept: Vec<(SystemTime, PathBuf)> = std::fs::read_dir(map_dir)?
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            Some((entry.metadata().ok()?.modified().ok()?, entry.path()))
+        })
+        .collect();
+    kept.sort();
+    let many = kept.len().saturating_sub(MAX_KEPT);
+    for (_, path) in kept.into_iter().take(many) {
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
