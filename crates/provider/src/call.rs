@@ -163,7 +163,8 @@ fn unsent(error: reqwest::Error) -> ModelError {
     of_transport(&format!("the request could not be sent to {host}:{port}"), error)
 }
 
-fn headers(
+/// The headers of a request: the protocol's own, the key among them, and the configured ones.
+pub(crate) fn headers(
     spec: &ModelSpec,
     own: &[(&'static str, String)],
     body: &RequestBody,

@@ -16,30 +16,35 @@ use stream::GeminiStream;
 /// The version of the protocol that is spoken here, for addresses that name none.
 const VERSION: &str = "v1beta";
 
+/// The address of a model.
+pub(crate) fn address(spec: &ModelSpec) -> String {
+    let base = spec.base_url.trim_end_matches('/');
+    let versioned = base
+        .rsplit('/')
+        .next()
+        .and_then(|last| last.strip_prefix('v'))
+        .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
+    let version = if versioned {
+        String::new()
+    } else {
+        format!("/{VERSION}")
+    };
+    // Tuned models come with their collection.
+    let collection = if spec.model.contains('/') { "" } else { "models/" };
+    format!("{base}{version}/{collection}{}", spec.model)
+}
+
 /// The dialect.
 pub(crate) struct Gemini;
 
 impl Codec for Gemini {
     fn url(&self, spec: &ModelSpec) -> String {
-        let base = spec.base_url.trim_end_matches('/');
-        let versioned = base
-            .rsplit('/')
-            .next()
-            .and_then(|last| last.strip_prefix('v'))
-            .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
-        let version = if versioned {
-            String::new()
-        } else {
-            format!("/{VERSION}")
-        };
-        // Tuned models come with their collection.
-        let collection = if spec.model.contains('/') { "" } else { "models/" };
         let method = if spec.stream {
             "streamGenerateContent?alt=sse"
         } else {
             "generateContent"
         };
-        format!("{base}{version}/{collection}{}:{method}", spec.model)
+        format!("{}:{method}", address(spec))
     }
 
     fn headers(&self, _: &ModelSpec, credential: Option<&Credential>) -> Vec<(&'static str, String)> {

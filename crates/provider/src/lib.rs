@@ -16,6 +16,7 @@ mod capabilities;
 mod chat;
 mod classify;
 mod completion;
+mod counting;
 mod decoder;
 pub mod demo;
 mod dialect;
@@ -50,6 +51,7 @@ pub use body::{
 pub use call::{Called, Request, Sink, call};
 pub use capabilities::Capabilities;
 pub use classify::{classify, classify_stream_error};
+pub use counting::{Counted, count_tokens, may_count};
 pub use decoder::{Decoder, Progress};
 pub use error::{Advice, ModelError, ProviderError};
 pub use http::http_client;
