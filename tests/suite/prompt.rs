@@ -206,3 +206,38 @@ async fn a_skill_is_read_and_a_mentioned_file_is_attached_but_no_secret() {
         .stdout;
     assert_eq!(said, "the mode is plan now\n");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn react_sessions_are_told_the_map_of_their_tree_and_others_are_not() {
+    let config = r#"
+[permission]
+rules = [{ deny = "Read(secret/**)" }]
+"#;
+    let daemon = Daemon::start(DaemonOptions {
+        config: config.to_owned(),
+        ..DaemonOptions::default()
+    })
+    .await;
+    let project = workdir(&daemon);
+    write(project.join("src/core.rs"), "pub fn open_session() {}\n");
+    write(project.join("secret/key.rs"), "pub fn hidden_thing() {}\n");
+    let place = project.to_str().unwrap();
+    let source = "map of the source tree";
+    for (name, preset, told) in [("r", "react", true), ("d", "default", false)] {
+        let run = [
+            "run", "-d", "-C", place, "--name", name, "--preset", preset, "hello",
+        ];
+        ctl(&daemon, &run, 0).await;
+        ctl(&daemon, &["wait", name], 0).await;
+        let prompt = json(&daemon, &["show", "--prompt", name]).await;
+        let text = prompt["text"].as_str().unwrap();
+        assert_eq!(
+            text.contains("src/core.rs:\n    1| pub fn open_session() {}"),
+            told,
+            "{text}"
+        );
+        assert!(!text.contains("hidden_thing"), "{text}");
+        let shown = ctl(&daemon, &["show", "--prompt", name], 0).await.stdout;
+        assert_eq!(shown.contains(source), told, "{shown}");
+    }
+}

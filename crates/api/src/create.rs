@@ -29,7 +29,11 @@ impl Api {
             Keyed::New(key, turn) => (key, turn),
         };
         let params = self.typed_prompt(params).await?;
-        let created = Box::new(self.first_event(&params).await?);
+        let mut created = Box::new(self.first_event(&params).await?);
+        let map = self.map_part(&created, params.preset).await?;
+        if let Some(prompt) = &mut created.prompt {
+            prompt.parts.extend(map);
+        }
         let name = created.title.clone();
         let first = params.prompt.map(|content| NewInput {
             content,

@@ -23,6 +23,7 @@ mod idempotency;
 mod inputs;
 mod lifecycle;
 mod live;
+mod mapping;
 mod mentioned;
 mod methods;
 mod node_calls;

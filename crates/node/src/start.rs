@@ -163,7 +163,7 @@ async fn executor(
         network: crate::sandboxing::network(&settings.sandbox)?,
         environment,
         spill_dir,
-        map_dir: paths.data_dir.join("maps"),
+        map_dir: agentd_tools::map_dir(&paths.data_dir),
         search: None,
         tools: with_skills(settings, &places),
     })

@@ -42,6 +42,8 @@ pub enum PromptPartKind {
     Agent,
     /// The list of skills.
     Skills,
+    /// A map of the source tree.
+    Map,
     /// Something newer.
     #[serde(other)]
     Unknown,

@@ -15,10 +15,30 @@ pub struct AgentsConfig {
     pub directory: String,
     /// Whether `.agentd` of a working directory is looked at, too.
     pub workdir: bool,
+    /// Sub-agents of one session that work at the same time; the others wait in line.
+    pub max_children: u32,
+    /// How deep sub-agents go below a session; 0: there are none.
+    pub max_depth: u32,
     /// Files that one input may attach with `@`.
     pub mentions: u32,
     /// Bytes that the files of one input may have together.
     pub mention_bytes: u64,
+    /// Which new sessions have a map of the source tree in their prompt.
+    pub map: MapInPrompt,
+    /// How long that map may be.
+    pub map_tokens: u32,
+}
+
+/// Which sessions have a map of the source tree in their prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MapInPrompt {
+    /// None.
+    Never,
+    /// Those of the preset react.
+    React,
+    /// All.
+    Always,
 }
 
 impl Default for AgentsConfig {
@@ -30,8 +50,12 @@ impl Default for AgentsConfig {
             instruction_bytes: 32_768,
             directory: String::new(),
             workdir: true,
+            max_children: 8,
+            max_depth: 3,
             mentions: 20,
             mention_bytes: 262_144,
+            map: MapInPrompt::React,
+            map_tokens: 1_024,
         }
     }
 }
@@ -54,6 +78,14 @@ impl AgentsConfig {
             let what = format!("{} names are too many", self.instruction_files.len());
             return Some(("agents.instruction_files", what, "give at most 16"));
         }
+        if !(1..=MAX_CHILDREN).contains(&self.max_children) {
+            let what = format!("{} sub-agents cannot work at the same time", self.max_children);
+            return Some(("agents.max_children", what, "give 1 to 64"));
+        }
+        if self.max_depth > MAX_DEPTH {
+            let what = format!("sub-agents cannot go {} deep", self.max_depth);
+            return Some(("agents.max_depth", what, "give at most 8; 0: there are none"));
+        }
         let directory = &self.directory;
         let known = directory.is_empty() || directory.starts_with('/') || directory.starts_with("~/");
         (!known || directory.contains('\0')).then(|| {
@@ -67,5 +99,9 @@ impl AgentsConfig {
     }
 }
 
+/// The most sub-agents of one session at the same time.
+const MAX_CHILDREN: u32 = 64;
+/// The deepest tree of sub-agents.
+const MAX_DEPTH: u32 = 8;
 /// The most names of instruction files.
 const MAX_NAMES: usize = 16;

@@ -32,7 +32,7 @@ mod web;
 mod webhook;
 
 pub use agentd_protocol::ToolProtocol;
-pub use agents::AgentsConfig;
+pub use agents::{AgentsConfig, MapInPrompt};
 pub use daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 pub use error::{Problem, SettingsError};
 pub use hooks::{HOOK_ROUNDS, HookConfig, HookFallback, HooksConfig};

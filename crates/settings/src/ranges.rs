@@ -183,6 +183,7 @@ fn tools(s: &Settings) -> Vec<Row> {
             0,
             1_048_576,
         ),
+        ("agents.map_tokens", s.agents.map_tokens.into(), 100, 32_768),
         ("agents.mentions", s.agents.mentions.into(), 0, 1_000),
         ("agents.mention_bytes", s.agents.mention_bytes, 1_024, 16_777_216),
         ("hooks.max_concurrent", s.hooks.max_concurrent.into(), 1, 64),

@@ -20,14 +20,18 @@ pub(crate) struct Patience {
 
 impl Patience {
     pub(crate) fn new(abandoned: &Abandoned) -> Self {
+        Self::within(SEARCH_WITHIN, abandoned)
+    }
+
+    pub(crate) fn within(time: Duration, abandoned: &Abandoned) -> Self {
         Self {
-            until: Instant::now() + SEARCH_WITHIN,
+            until: Instant::now() + time,
             abandoned: abandoned.clone(),
         }
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.abandoned.yes() || Instant::now() > self.until
+        self.abandoned.yes() || Instant::now() >= self.until
     }
 }
 

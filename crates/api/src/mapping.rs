@@ -1,0 +1,97 @@
+//! The map of the source tree in a new session's prompt.
+
+use crate::api::{Api, READ, fault_of};
+use crate::prompting::blocking;
+use agentd_actor_kit::{GateMsg, JudgeRequest};
+use agentd_policy::Subject;
+use agentd_protocol::{EffectClass, Fault, Preset, PromptPart, PromptPartKind, SessionCreated, VerdictKind};
+use agentd_settings::MapInPrompt;
+use agentd_tools::{PromptMap, map_dir};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long the walk may take; a person waits for the session.
+const WITHIN: Duration = Duration::from_secs(3);
+/// Its name among the sources of a prompt.
+const SOURCE: &str = "map of the source tree";
+
+impl Api {
+    /// The map for a session, if it is to have one: never without the tool that shows the same.
+    pub(crate) async fn map_part(
+        &self,
+        created: &SessionCreated,
+        preset: Option<Preset>,
+    ) -> Result<Option<PromptPart>, Fault> {
+        let settings = &self.parts.settings;
+        let wanted = match settings.agents.map {
+            MapInPrompt::Never => false,
+            MapInPrompt::React => preset.unwrap_or(settings.r#loop.preset) == Preset::React,
+            MapInPrompt::Always => true,
+        };
+        if !wanted || !created.tools.iter().any(|tool| tool == "RepoMap") {
+            return Ok(None);
+        }
+        let (workdir, tokens) = (PathBuf::from(&created.workdir), settings.agents.map_tokens);
+        let maps = map_dir(Path::new(&self.parts.facts.data_dir));
+        let made = blocking("the source tree", move || PromptMap::of(&workdir, maps, WITHIN)).await;
+        let Some(mut map) = made.ok().and_then(Result::ok) else {
+            return Ok(Some(part(
+                String::new(),
+                Some("the source tree could not be read"),
+            )));
+        };
+        map.without(&self.hidden(created, map.files()).await?);
+        let complete = map.is_complete();
+        let text = blocking("the source tree", move || map.text(tokens)).await?;
+        let note = match (complete, text.is_empty()) {
+            (true, false) => None,
+            (true, true) => Some("no definitions were found"),
+            (false, _) => Some("not every file was looked at: there are too many, or it took too long"),
+        };
+        Ok(Some(part(text, note)))
+    }
+
+    /// The files that the agent could not read without a question.
+    async fn hidden(
+        &self,
+        created: &SessionCreated,
+        files: BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, Fault> {
+        let session = self.parts.clock.stamp().session();
+        let mut hidden = BTreeSet::new();
+        for path in files {
+            let request = JudgeRequest {
+                session,
+                tool: "Read".to_owned(),
+                subject: Subject::Path {
+                    write: false,
+                    path: path.clone(),
+                },
+                effect: EffectClass::Read,
+                mode: created.mode,
+                workdir: created.workdir.clone(),
+                rules: created.rules.clone(),
+                grants: Vec::new(),
+            };
+            let judge = |done| GateMsg::Judge {
+                request: Box::new(request),
+                done,
+            };
+            let judgement = self.parts.gate.call(READ, judge).await.map_err(fault_of)?;
+            if judgement.verdict.kind != VerdictKind::Allow {
+                hidden.insert(path);
+            }
+        }
+        Ok(hidden)
+    }
+}
+
+fn part(text: String, note: Option<&str>) -> PromptPart {
+    PromptPart {
+        kind: PromptPartKind::Map,
+        source: SOURCE.to_owned(),
+        text,
+        note: note.map(str::to_owned),
+    }
+}

@@ -1,0 +1,119 @@
+//! A map for a prompt, in two steps: what may be shown, which the caller has judged, and its lines.
+
+use crate::run::Abandoned;
+use crate::source_tree::Tree;
+use crate::walk::Patience;
+use agentd_repo_map::{Focus, Place};
+use agentd_sandbox::{Beneath, SandboxError};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The most files that a prompt's map shows; each of them is judged.
+const MAX_FILES: usize = 100;
+/// The most definitions of them.
+const MAX_PLACES: usize = 2_000;
+
+/// Where maps are kept.
+#[must_use]
+pub fn map_dir(data_dir: &Path) -> PathBuf {
+    data_dir.join("maps")
+}
+
+/// The weightiest definitions of a source tree. Starts no process: what ctags said earlier is in it, more is not asked.
+#[derive(Debug)]
+pub struct PromptMap {
+    workdir: Beneath,
+    map_dir: PathBuf,
+    places: Vec<Place>,
+    complete: bool,
+}
+
+impl PromptMap {
+    /// Maps the directory, as far as it comes within the time. Blocks: it reads files.
+    ///
+    /// # Errors
+    /// When the directory cannot be opened.
+    pub fn of(workdir: &Path, map_dir: PathBuf, within: Duration) -> Result<Self, SandboxError> {
+        let workdir = Beneath::open(workdir)?;
+        let patience = Patience::within(within, &Abandoned::default());
+        let (map, complete) = tree(&workdir, &map_dir).map(&patience, None);
+        let mut files = BTreeSet::new();
+        let mut places = map.places(&Focus::default(), MAX_PLACES);
+        places.retain(|place| {
+            let room = files.len() < MAX_FILES;
+            files.contains(&place.path) || (room && files.insert(place.path.clone()))
+        });
+        Ok(Self {
+            workdir,
+            map_dir,
+            places,
+            complete,
+        })
+    }
+
+    /// The files that it would show.
+    #[must_use]
+    pub fn files(&self) -> BTreeSet<String> {
+        self.places.iter().map(|place| place.path.clone()).collect()
+    }
+
+    /// Leaves files out.
+    pub fn without(&mut self, files: &BTreeSet<String>) {
+        self.places.retain(|place| !files.contains(&place.path));
+    }
+
+    /// Whether every file of the tree was looked at.
+    #[must_use]
+    pub const fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// What fits into so many tokens. Blocks: it reads files.
+    #[must_use]
+    pub fn text(&self, tokens: u32) -> String {
+        let budget = usize::try_from(tokens).unwrap_or(usize::MAX);
+        tree(&self.workdir, &self.map_dir).show(&self.places, budget).text
+    }
+}
+
+fn tree<'a>(workdir: &'a Beneath, map_dir: &'a Path) -> Tree<'a> {
+    Tree {
+        workdir,
+        base: Path::new(""),
+        map_dir,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_map_for_a_prompt_shows_what_is_left_within_its_tokens() {
+        let (dir, maps) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(dir.path().join("a.rs"), "fn first_thing() {}\n").unwrap();
+        std::fs::write(dir.path().join("b.rs"), "fn secret_thing() {}\n".repeat(200)).unwrap();
+        let mut map = PromptMap::of(dir.path(), maps.path().to_owned(), LONG).unwrap();
+        assert_eq!(map.files(), ["a.rs".to_owned(), "b.rs".to_owned()].into());
+        let small = map.text(100);
+        assert!(agentd_repo_map::tokens(&small) <= 100, "{small}");
+        map.without(&["b.rs".to_owned()].into());
+        assert_eq!(map.text(1_000), "a.rs:\n    1| fn first_thing() {}\n");
+        assert!(map.is_complete());
+    }
+
+    #[test]
+    fn i6_a_map_for_a_prompt_ends_when_its_time_is_over_and_shows_no_more_files_than_are_judged() {
+        let (dir, maps) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for n in 0..=MAX_FILES {
+            std::fs::write(dir.path().join(format!("f{n}.rs")), format!("fn f{n}() {{}}\n")).unwrap();
+        }
+        let map = PromptMap::of(dir.path(), maps.path().to_owned(), LONG).unwrap();
+        assert_eq!((map.files().len(), map.is_complete()), (MAX_FILES, true));
+        let late = PromptMap::of(dir.path(), maps.path().join("other"), Duration::ZERO).unwrap();
+        assert_eq!((late.files().len(), late.is_complete()), (0, false));
+    }
+}
