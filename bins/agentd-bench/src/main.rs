@@ -4,6 +4,7 @@ mod attempt;
 mod daemon;
 mod decode;
 mod hostile;
+mod map_beside;
 mod measure;
 mod repo_map;
 mod sandbox;
@@ -89,7 +90,8 @@ enum Mode {
         #[arg(long, default_value_t = 20)]
         steps: u32,
     },
-    /// The map of a source tree: cold, warm, memory, and whether it shows the definitions that are asked for; no daemon
+    /// The map of a source tree: cold, warm, memory, whether it shows the definitions that are asked for; then the steps of
+    /// a fleet while a daemon makes such maps, and without that
     RepoMap {
         /// The tree; the sources of all crates on this machine if it is left out
         dir: Option<PathBuf>,
@@ -119,7 +121,13 @@ async fn work(args: Args) -> Result<ExitCode> {
         Mode::Decode { events, rounds } => decode::run(events, rounds)?,
         Mode::Attempt { attempts } => attempt::run(attempts).await?,
         Mode::Sandbox { runs } => sandbox::run(runs).await?,
-        Mode::RepoMap { dir } => repo_map::run(dir, cargo_home())?,
+        Mode::RepoMap { dir } => {
+            let dir = repo_map::tree(dir, cargo_home())?;
+            let mut figures = repo_map::run(&dir)?;
+            let bench = daemon::Bench::start(args.agentd, args.model_url).await?;
+            figures.extend(map_beside::run(&bench, &dir).await?);
+            figures
+        }
         mode => with_daemon(mode, args.agentd, args.model_url).await?,
     };
     let mut out = std::io::stdout().lock();

@@ -13,16 +13,21 @@ const QUESTIONS: usize = 50;
 /// A definition must be among so many.
 const TOP: usize = 5;
 
-/// Maps `dir`, or the sources of all crates on this machine.
-pub(crate) fn run(dir: Option<PathBuf>, cargo_home: Option<PathBuf>) -> Result<Figures> {
+/// `dir`, or the sources of all crates on this machine.
+pub(crate) fn tree(dir: Option<PathBuf>, cargo_home: Option<PathBuf>) -> Result<PathBuf> {
     let dir = match dir {
         Some(dir) => dir,
         None => cargo_home
             .context("give a directory; there is no home")?
             .join("registry/src"),
     };
+    Ok(dir.canonicalize()?)
+}
+
+/// Maps a tree.
+pub(crate) fn run(dir: &Path) -> Result<Figures> {
     let mut figures = Figures::new();
-    let sources = sources(&dir);
+    let sources = sources(dir);
     ensure!(
         !sources.is_empty(),
         "there is no source file below {}",
