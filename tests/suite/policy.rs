@@ -67,6 +67,9 @@ async fn an_audit_is_whole_until_somebody_changes_a_line_of_it() {
     let client = daemon.client().await;
     let id = session(&daemon, &client, "plan:a steps=2 command=echo_hi;").await;
     Follower::attach(&client, &id).await.turn_finished(1).await;
+    // The daemon has a data directory of its own; who asks need not know.
+    let asked = daemon.agentctl(&["audit", "verify"]).await;
+    assert_eq!(asked.code, Some(0), "{}{}", asked.stdout, asked.stderr);
     daemon.terminate();
     daemon.ended().await;
     let file = daemon.data_dir().join("logs/audit.jsonl");

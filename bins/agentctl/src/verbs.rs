@@ -66,7 +66,7 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Tools => look::tools(ctx).await,
         Verb::Mcp => look::servers(ctx).await,
         Verb::Policy(args) => policy::policy(ctx, &args.verb).await,
-        Verb::Audit(args) => audit::audit(ctx, &args.verb),
+        Verb::Audit(args) => audit::audit(ctx, &args.verb).await,
         Verb::Doctor => doctor::doctor(ctx).await,
         Verb::Daemon(args) => daemon::daemon(ctx, args.verb).await,
         Verb::Version => daemon::version(ctx).await,

@@ -60,6 +60,8 @@ pub struct NodeFacts {
     pub store: String,
     /// The data directory.
     pub data_dir: String,
+    /// The files that the settings were read from.
+    pub config_files: Vec<String>,
     /// The default model and why.
     pub model: String,
     /// Why no session can be created, and what to do: the sandbox that the settings ask for is missing.

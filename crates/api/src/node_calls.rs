@@ -48,7 +48,14 @@ impl Api {
             .await
             .map_err(fault_of);
         let models = self.parts.view.models().await;
+        let settings = &self.parts.settings;
         Ok(json!({
+            // What clients judge that look for a fault; the rest of the settings is the operator's.
+            "config": {
+                "files": self.parts.facts.config_files,
+                "sandbox": settings.sandbox,
+                "hooks": settings.hooks,
+            },
             "status": status,
             "supervisor": supervisor,
             "hot_states": states,

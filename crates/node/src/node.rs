@@ -111,7 +111,7 @@ impl Node {
             places: crate::start::places(&settings, &args.environment),
             settings: Arc::clone(&settings),
             clock,
-            facts: facts(&settings, &args.paths, &model_note, clock, &sandboxing),
+            facts: facts(&args.loaded, &args.paths, &model_note, clock, &sandboxing),
             stop: stop_tx,
         };
         let (stop_serving, serving) = watch::channel(false);
@@ -247,13 +247,15 @@ async fn fatal(health: &mut watch::Receiver<Health>) -> String {
 }
 
 fn facts(
-    settings: &Settings,
+    loaded: &Loaded,
     paths: &Paths,
     model: &str,
     clock: Clock,
     sandboxing: &Sandboxing,
 ) -> NodeFacts {
+    let settings = &loaded.settings;
     NodeFacts {
+        config_files: loaded.files(),
         node: crate::start::node_name(settings),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),

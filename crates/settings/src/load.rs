@@ -6,7 +6,7 @@ use crate::layer::{Leaf, dotted, from_text, from_value};
 use crate::origin::Origin;
 use crate::preset;
 use crate::settings::{SHIPPED, Settings};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use toml::{Table, Value};
@@ -45,6 +45,19 @@ pub struct Loaded {
     pub settings: Settings,
     /// The origin of each key: `loop.max_turns`, `permission.rules[0]`.
     pub origins: BTreeMap<String, Origin>,
+}
+
+impl Loaded {
+    /// The files that say something; none where all is as shipped.
+    #[must_use]
+    pub fn files(&self) -> Vec<String> {
+        let files = self.origins.values().filter_map(|origin| match origin {
+            Origin::File(path, _) => Some(path.display().to_string()),
+            _ => None,
+        });
+        let files: BTreeSet<String> = files.collect();
+        files.into_iter().collect()
+    }
 }
 
 /// Reads the layers, merges them and checks the result.

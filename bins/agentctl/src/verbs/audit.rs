@@ -39,9 +39,9 @@ struct BrokenLine {
     what: String,
 }
 
-pub(crate) fn audit(ctx: &mut Ctx, verb: &AuditVerb) -> Result<Exit, Failure> {
+pub(crate) async fn audit(ctx: &mut Ctx, verb: &AuditVerb) -> Result<Exit, Failure> {
     let AuditVerb::Verify(args) = verb;
-    let files = files(ctx, args)?;
+    let files = files(ctx, args).await?;
     let checked = check(&files, args)?;
     let head = checked.head.clone().unwrap_or_default();
     ctx.out.object(&checked, &head, |paint| text(&checked, paint))?;
@@ -49,15 +49,15 @@ pub(crate) fn audit(ctx: &mut Ctx, verb: &AuditVerb) -> Result<Exit, Failure> {
 }
 
 /// The given files, else those of the data directory, oldest first.
-fn files(ctx: &Ctx, args: &VerifyArgs) -> Result<Vec<PathBuf>, Failure> {
+async fn files(ctx: &mut Ctx, args: &VerifyArgs) -> Result<Vec<PathBuf>, Failure> {
     if !args.files.is_empty() {
         return Ok(args.files.clone());
     }
     let dir = match &args.data_dir {
         Some(dir) => Some(dir.clone()),
-        None => match loaded(ctx, None)?.settings.node.data_dir.as_str() {
-            "" => ctx.environment.data_dir(),
-            dir => Some(PathBuf::from(dir)),
+        None => match told(ctx).await {
+            Some(dir) => Some(dir),
+            None => ours(ctx)?,
         },
     };
     let dir = dir.ok_or_else(|| Failure::invalid("there is no home directory", "name the files"))?;
@@ -80,6 +80,27 @@ fn files(ctx: &Ctx, args: &VerifyArgs) -> Result<Vec<PathBuf>, Failure> {
     }
     numbered.sort_unstable_by_key(|(number, _)| std::cmp::Reverse(*number));
     Ok(numbered.into_iter().map(|(_, path)| path).collect())
+}
+
+/// Where the daemon keeps its data, if one answers.
+async fn told(ctx: &Ctx) -> Option<PathBuf> {
+    let status = ctx.connect().await.ok()?.status().await.ok()?;
+    Some(PathBuf::from(status.data_dir))
+}
+
+/// Where a daemon started here would keep them.
+fn ours(ctx: &mut Ctx) -> Result<Option<PathBuf>, Failure> {
+    let dir = match loaded(ctx, None)?.settings.node.data_dir.as_str() {
+        "" => ctx.environment.data_dir(),
+        dir => Some(PathBuf::from(dir)),
+    };
+    if let Some(dir) = &dir {
+        ctx.out.talk(&format!(
+            "no daemon answers; these are the files in {}, where agentctl's own settings say",
+            one_line(&dir.display().to_string(), 300)
+        ));
+    }
+    Ok(dir)
 }
 
 fn check(files: &[PathBuf], args: &VerifyArgs) -> Result<Checked, Failure> {

@@ -63,6 +63,7 @@ fn facts() -> NodeFacts {
         socket: "/run/agentd.sock".into(),
         store: "memory:".into(),
         data_dir: "/data".into(),
+        config_files: Vec::new(),
         model: "scripted (a test)".into(),
     }
 }

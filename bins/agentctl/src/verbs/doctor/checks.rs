@@ -10,7 +10,8 @@ use crate::verbs::config::loaded;
 use crate::verbs::doctor::Check;
 use agentd_client::Client;
 use agentd_protocol::{FailureClass, ModelStatus, NodeStatus, Timestamp};
-use agentd_settings::Loaded;
+use agentd_settings::{HooksConfig, Loaded, SandboxConfig};
+use serde::Deserialize;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -26,14 +27,15 @@ const NOT_BEFORE: Timestamp = Timestamp(1_735_689_600_000);
 pub(super) async fn all(ctx: &mut Ctx) -> Vec<Check> {
     let mut checks = vec![program(ctx)];
     let settings = loaded(ctx, None);
-    checks.push(config(&settings));
-    let mut status = None;
+    let (mut status, mut theirs) = (None, None);
     match ctx.connect().await {
         Ok(client) => {
             status = client.status().await.ok();
+            theirs = Theirs::of(&client).await;
+            checks.push(theirs.as_ref().map_or_else(|| config(&settings), Theirs::check));
             checks.extend(with_daemon(ctx, &client, status.as_ref()).await);
         }
-        Err(failure) => checks.push(unreachable(ctx, &failure)),
+        Err(failure) => checks.extend([config(&settings), unreachable(ctx, &failure)]),
     }
     let dir = data_dir(ctx, settings.as_ref().ok(), status.as_ref());
     checks.extend(dir.iter().flat_map(|dir| [permissions(dir), disk(dir)]));
@@ -43,13 +45,13 @@ pub(super) async fn all(ctx: &mut Ctx) -> Vec<Check> {
         .as_deref()
         .filter(|_| status.is_some())
         .and_then(agentd_sandbox::noted_choice);
-    let ours = settings.as_ref().ok().map(|loaded| &loaded.settings.sandbox);
-    checks.extend(super::sandbox::checks(in_use, ours, found.as_ref()));
-    checks.extend(
-        settings
-            .iter()
-            .filter_map(|loaded| super::hooks::check(&loaded.settings.hooks)),
-    );
+    let ours = settings.as_ref().ok().map(|loaded| &loaded.settings);
+    let sandbox = theirs.as_ref().map(|theirs| &theirs.sandbox);
+    let sandbox = sandbox.or_else(|| ours.map(|ours| &ours.sandbox));
+    checks.extend(super::sandbox::checks(in_use, sandbox, found.as_ref()));
+    let hooks = theirs.as_ref().map(|theirs| &theirs.hooks);
+    let hooks = hooks.or_else(|| ours.map(|ours| &ours.hooks));
+    checks.extend(hooks.and_then(super::hooks::check));
     checks.push(bash(ctx));
     checks.push(ctags(ctx.environment.find_on_path("ctags")));
     checks.push(clock(now()));
@@ -67,12 +69,37 @@ fn program(ctx: &Ctx) -> Check {
     }
 }
 
+/// The settings that the daemon has: it may have been started with others than this program reads.
+#[derive(Debug, Deserialize)]
+struct Theirs {
+    files: Vec<String>,
+    sandbox: SandboxConfig,
+    hooks: HooksConfig,
+}
+
+impl Theirs {
+    /// An older daemon does not tell them.
+    async fn of(client: &Client) -> Option<Self> {
+        let mut facts = client.diagnostics().await.ok()?;
+        serde_json::from_value(facts.get_mut("config")?.take()).ok()
+    }
+
+    fn check(&self) -> Check {
+        let message = match self.files.as_slice() {
+            [] => "the daemon runs with the shipped settings; it read no file".to_owned(),
+            files => format!("the daemon read {}", files.join(", ")),
+        };
+        Check::ok("config", message)
+    }
+}
+
+/// The settings as this program reads them.
 fn config(settings: &Result<Loaded, Failure>) -> Check {
     match settings {
         Ok(loaded) => Check::ok(
             "config",
             format!(
-                "loads, {} keys; default model {:?}",
+                "as agentctl reads it (no daemon tells its own): loads, {} keys; default model {:?}",
                 loaded.origins.len(),
                 loaded.settings.model.default
             ),

@@ -5,8 +5,7 @@ use agentd_settings::{HookConfig, HooksConfig};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-/// Nothing where there are no hooks. It is about the settings that this program reads; a daemon with a file of its own
-/// has its own.
+/// Nothing where there are no hooks.
 pub(super) fn check(hooks: &HooksConfig) -> Option<Check> {
     if hooks.run.is_empty() {
         return None;
