@@ -44,6 +44,8 @@ pub(crate) struct Line {
 }
 
 const WORD_WIDTH: usize = 8;
+/// The most of a line of output that is shown.
+const BELOW_WIDTH: usize = 300;
 
 impl Line {
     fn new(tag: Tag, word: &str, text: impl Into<String>) -> Self {
@@ -90,7 +92,17 @@ impl Line {
 /// A line of a tool's output, with a line break.
 pub(crate) fn below(paint: Paint, line: &str) -> String {
     let indent = " ".repeat(WORD_WIDTH);
-    format!("{indent} {}\n", paint.dim(&format!("| {}", one_line(line, 300))))
+    format!("{indent} {}\n", paint.dim(&format!("| {}", as_it_stands(line))))
+}
+
+/// A line of a file or an output: its white space says something (a diff, a table), so it stays.
+fn as_it_stands(line: &str) -> String {
+    let line = clean(line).replace('\t', "    ").replace('\n', " ");
+    if line.chars().count() <= BELOW_WIDTH {
+        return line.trim_end().to_owned();
+    }
+    let kept: String = line.chars().take(BELOW_WIDTH - 1).collect();
+    format!("{}…", kept.trim_end())
 }
 
 /// Turns events into lines; remembers the titles of running calls.
@@ -261,7 +273,7 @@ fn decided_line(decided: &ApprovalDecided, by: &Principal) -> Line {
 /// Who decided, how far it reaches, and the words that came with it.
 pub(crate) fn decided_by(decided: &ApprovalDecided, by: &Principal) -> String {
     let mut text = format!("by {by}");
-    if decided.decision == Decision::Allow && decided.scope != Scope::Once {
+    if decided.scope != Scope::Once {
         text.push_str(&format!(" ({})", word(&decided.scope)));
     }
     for words in [&decided.answer, &decided.message].into_iter().flatten() {
@@ -307,4 +319,21 @@ fn summary_line(body: &EventBody) -> Option<Line> {
     };
     let first = body.kind().split('.').next().unwrap_or_default();
     Some(Line::new(tag, first, summary(body)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_below_keeps_its_white_space_and_nothing_that_a_terminal_obeys() {
+        let paint = Paint::new(false);
+        let row = |line: &str| below(paint, line);
+        assert_eq!(row("+    let x = 1;"), "         | +    let x = 1;\n");
+        assert_eq!(row("\tdeep\tcell  "), "         |     deep    cell\n");
+        assert!(!row("\x1b[2J  two").contains('\x1b'));
+        let long = row(&"x".repeat(BELOW_WIDTH + 1));
+        assert_eq!(long.trim().chars().count(), BELOW_WIDTH + 2, "{long}");
+        assert!(long.ends_with("x…\n"));
+    }
 }
