@@ -1,6 +1,7 @@
 //! Folding the facts of tool calls and approvals.
 
 use crate::apply::{Refusal, remember};
+use crate::approvals::rule_of;
 use crate::durable::{Durable, Phase, Turn};
 use crate::limits::GO_ON;
 use crate::open_call::{OpenCall, Stage, Started};
@@ -164,9 +165,12 @@ impl Durable {
             (ApprovalKind::Plan, Some(call)) => self.plan_decided(call, &open, decided)?,
             (ApprovalKind::Tool | ApprovalKind::Plan | ApprovalKind::Question, _) => {}
         }
-        if decided.decision == Decision::Allow
-            && decided.scope != Scope::Once
-            && let Some(grant) = open.grant.filter(|grant| !self.grants.contains(grant))
+        let grant = match decided.decision {
+            Decision::Allow => open.grant,
+            _ => open.grant.and_then(|grant| rule_of(&grant, decided.decision)),
+        };
+        if decided.scope != Scope::Once
+            && let Some(grant) = grant.filter(|grant| !self.grants.contains(grant))
         {
             self.grants.push(grant);
         }

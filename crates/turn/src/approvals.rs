@@ -86,16 +86,12 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, answer: Answer) -> Result<Reply,
         });
     };
     check(open, &answer)?;
-    let always = match (&open.grant, answer.decision, answer.scope) {
-        (Some(grant), Decision::Allow, Scope::Always) => {
-            Some(format!("allow {}", grant.trim_start_matches("allow ")))
-        }
-        _ => None,
-    };
-    let scope = if answer.decision == Decision::Allow {
-        answer.scope
-    } else {
-        Scope::Once
+    let always = (answer.scope == Scope::Always)
+        .then(|| rule_of(open.grant.as_deref()?, answer.decision))
+        .flatten();
+    let scope = match answer.decision {
+        Decision::Allow | Decision::Deny => answer.scope,
+        Decision::Answer | Decision::Expired | Decision::Withdrawn => Scope::Once,
     };
     let plan = open.kind == ApprovalKind::Plan && answer.decision == Decision::Allow;
     draft.emit_by_caller(ApprovalDecided {
@@ -117,6 +113,16 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, answer: Answer) -> Result<Reply,
         });
     }
     Ok(Reply::Done { seq: 0 })
+}
+
+/// The rule that an answer with a scope makes: the same call is allowed, or denied, from now on.
+pub(crate) fn rule_of(grant: &str, decision: Decision) -> Option<String> {
+    let about = grant.trim_start_matches("allow ");
+    match decision {
+        Decision::Allow => Some(format!("allow {about}")),
+        Decision::Deny => Some(format!("deny {about}")),
+        Decision::Answer | Decision::Expired | Decision::Withdrawn => None,
+    }
 }
 
 /// Whether the answer fits the question.
@@ -142,11 +148,13 @@ fn check(open: &OpenApproval, answer: &Answer) -> Result<(), Fault> {
     }
     let offered =
         answer.scope == Scope::Once || (open.scopes.contains(&answer.scope) && open.grant.is_some());
-    if answer.decision == Decision::Allow && !offered {
-        return Err(
-            Fault::invalid("scope_not_offered", "this approval cannot be given that far")
-                .hint("use scope `once`"),
-        );
+    let what = match answer.decision {
+        Decision::Allow => "this approval cannot be given that far",
+        Decision::Deny => "this cannot be denied that far: no rule says just this",
+        Decision::Answer | Decision::Expired | Decision::Withdrawn => return Ok(()),
+    };
+    if !offered {
+        return Err(Fault::invalid("scope_not_offered", what).hint("use scope `once`"));
     }
     Ok(())
 }

@@ -61,9 +61,12 @@ impl Agent {
             return status(RunState::RunningTool, &format!("{title}{more}"), at);
         }
         if let Some(open) = self.durable.approvals.first() {
+            // The answer alone does not let it go on.
+            let paused = self.durable.paused.as_ref();
+            let also = paused.map_or_else(String::new, |paused| format!("; paused: {}", paused.reason));
             return status(
                 RunState::Waiting(waits_for(open.kind)),
-                &open.title,
+                &format!("{}{also}", open.title),
                 open.asked_at,
             );
         }

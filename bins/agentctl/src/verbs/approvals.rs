@@ -53,11 +53,7 @@ pub(crate) async fn decide(ctx: &mut Ctx, args: &DecideArgs, decision: Decision)
     let params = |approval: String| DecideParams {
         approval,
         decision: Some(decision),
-        scope: if decision == Decision::Allow {
-            args.scope.into()
-        } else {
-            agentd_protocol::Scope::Once
-        },
+        scope: args.scope.into(),
         answer: None,
         message: args.reason.clone(),
     };

@@ -87,7 +87,7 @@ fn the_model_reads_the_words_of_the_person_who_denied() {
         .command(Command::Decide {
             approval,
             decision: Decision::Deny,
-            scope: Scope::Always,
+            scope: Scope::Once,
             answer: None,
             message,
         })
@@ -127,6 +127,33 @@ fn scopes_reach_this_call_this_session_or_the_fleet() {
 }
 
 #[test]
+fn a_paused_session_that_waits_for_an_answer_says_both() {
+    let mut world = asking(LoopLimits::default());
+    world
+        .command(Command::Pause {
+            reason: "lunch".into(),
+        })
+        .unwrap();
+    let status = world.summary().status;
+    assert!(matches!(status.state, RunState::Waiting(_)), "{status:?}");
+    assert!(status.reason.ends_with("; paused: lunch"), "{status:?}");
+}
+
+#[test]
+fn a_denial_reaches_as_far_as_its_scope() {
+    for (scope, grants, rules) in [
+        (Scope::Once, vec![], vec![]),
+        (Scope::Session, vec!["deny Bash(it)"], vec![]),
+        (Scope::Always, vec!["deny Bash(it)"], vec!["deny Bash(it)"]),
+    ] {
+        let mut world = asking(LoopLimits::default());
+        world.decide(Decision::Deny, scope).unwrap();
+        assert_eq!(world.agent.durable().grants, grants);
+        assert_eq!(world.rules, rules);
+    }
+}
+
+#[test]
 fn a_scope_that_is_not_offered_is_refused() {
     let mut world = World::running(LoopLimits::default());
     world.call(&["Bash"]);
@@ -146,10 +173,12 @@ fn a_scope_that_is_not_offered_is_refused() {
         judged: Judged::Verdict { verdict, plan },
     });
     for scope in [Scope::Session, Scope::Always] {
-        assert_eq!(
-            world.decide(Decision::Allow, scope).unwrap_err().code,
-            "scope_not_offered"
-        );
+        for decision in [Decision::Allow, Decision::Deny] {
+            assert_eq!(
+                world.decide(decision, scope).unwrap_err().code,
+                "scope_not_offered"
+            );
+        }
     }
     world.decide(Decision::Allow, Scope::Once).unwrap();
 }

@@ -35,7 +35,12 @@ impl Case {
             }
             EventBody::ApprovalDecided(decided) => {
                 let grant = self.offered.remove(&decided.approval);
-                let lasting = decided.decision == Decision::Allow && decided.scope != Scope::Once;
+                let grant = match decided.decision {
+                    Decision::Allow => grant,
+                    Decision::Deny => grant.map(|grant| format!("deny {}", grant.trim_start_matches("allow "))),
+                    Decision::Answer | Decision::Expired | Decision::Withdrawn => None,
+                };
+                let lasting = decided.scope != Scope::Once;
                 if let Some(grant) = grant.filter(|grant| lasting && !self.grants.contains(grant)) {
                     self.grants.push(grant);
                 }
