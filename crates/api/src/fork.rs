@@ -32,7 +32,9 @@ impl Api {
         };
         let title = params.title.as_deref().map(validate::title).transpose()?;
         let from = self.session(&params.session).await?;
-        let head = self.row(from).await?.head;
+        let row = self.row(from).await?;
+        let head = row.head;
+        let title = title.or_else(|| validate::title_of_fork(&row.summary.name));
         if let Some(at) = params.at.filter(|at| *at > head) {
             let message = format!("the log ends at {head}, so there is no point {at} to fork at");
             return Err(Fault::invalid("at_too_late", message));

@@ -67,6 +67,13 @@ pub(crate) fn title(title: &str) -> Result<String, Fault> {
     Err(Fault::invalid("bad_title", message))
 }
 
+/// What a fork is called that nobody names; nothing where the first session has no name.
+pub(crate) fn title_of_fork(title: &str) -> Option<String> {
+    const END: &str = "-fork";
+    let kept: String = title.chars().take(MAX_TITLE - END.len()).collect();
+    (!kept.is_empty()).then(|| format!("{kept}{END}"))
+}
+
 /// Labels as keys and values that selectors can say.
 pub(crate) fn labels(labels: &Labels) -> Result<(), Fault> {
     if labels.len() > MAX_LABELS {

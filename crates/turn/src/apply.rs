@@ -101,7 +101,7 @@ impl Durable {
             EventBody::WarningRaised(_) | EventBody::SessionMoved(_) | EventBody::SessionImported(_) => {
                 Ok(())
             }
-            EventBody::SessionForked(_) => self.forked(),
+            EventBody::SessionForked(_) => self.forked(at),
             EventBody::RuleAdded(_) | EventBody::RuleRemoved(_) => {
                 Err("always-rules belong to the fleet-wide stream")
             }

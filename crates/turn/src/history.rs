@@ -8,7 +8,8 @@ use crate::effect::{Effect, Reply};
 use crate::planning::Plan;
 use crate::words;
 use agentd_protocol::{
-    Fault, HistoryFailed, HistoryStarted, NoteInjected, NoteKind, Seq, SessionRewound, UndoApplied,
+    Fault, HistoryFailed, HistoryStarted, NoteInjected, NoteKind, Seq, SessionRewound, Timestamp,
+    UndoApplied,
 };
 
 /// What a principal wants put back.
@@ -154,7 +155,8 @@ impl Durable {
     }
 
     /// What the other session spent was not spent here.
-    pub(crate) fn forked(&mut self) -> Result<(), Refusal> {
+    pub(crate) fn forked(&mut self, at: Timestamp) -> Result<(), Refusal> {
+        self.created_at = at;
         self.totals = Totals::default();
         Ok(())
     }
