@@ -1,6 +1,6 @@
 //! One attempt of a model call: the only I/O of this crate. Dropping the future drops the connection.
 
-mod reading;
+pub(crate) mod reading;
 
 use crate::body::RequestBody;
 use crate::decoder::Decoder;
@@ -132,14 +132,15 @@ async fn prepare(
 }
 
 /// Sends requests of one call.
-struct Post<'a> {
-    client: &'a Client,
-    spec: &'a ModelSpec,
-    own: &'a [(&'static str, String)],
+pub(crate) struct Post<'a> {
+    pub(crate) client: &'a Client,
+    pub(crate) spec: &'a ModelSpec,
+    /// The headers of the protocol, the key among them.
+    pub(crate) own: &'a [(&'static str, String)],
 }
 
 impl Post<'_> {
-    async fn send(&self, url: String, body: RequestBody, pace: &Pace) -> Result<Response, ModelError> {
+    pub(crate) async fn send(&self, url: String, body: RequestBody, pace: &Pace) -> Result<Response, ModelError> {
         let sending = self
             .client
             .post(url)

@@ -77,6 +77,20 @@ fn resolve_one(
     }
 }
 
+/// A model that is no chat model: nobody asks its server what it can do.
+pub(crate) fn spec_of(
+    settings: &Settings,
+    name: &str,
+    model: &ModelConfig,
+    env: Lookup<'_>,
+) -> Result<ModelSpec, String> {
+    let provider = settings
+        .providers
+        .get(&model.provider)
+        .ok_or_else(|| format!("there is no provider {} under [providers]", model.provider))?;
+    build(settings, (name, model), provider, env, None).map(|(spec, _)| spec)
+}
+
 /// A model with what people should know of it.
 fn build(
     settings: &Settings,

@@ -1,0 +1,271 @@
+//! The actor: who is indexed next, and who waits for it. Passes have a thread, searches a task each.
+
+use crate::answer::{Question, answer};
+use crate::embedder::Embedder;
+use crate::limits::Limits;
+use crate::pace::{Leash, Pace};
+use crate::pass::{Job, Progress, ReadRule};
+use crate::places::{file_of, prepare, used};
+use crate::schedule::{Schedule, Wish};
+use crate::work::bring_up_to_date;
+use agentd_actor_kit::{Clock, Done};
+use agentd_tools::{SearchFound, SearchQuery};
+use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::runtime::Handle;
+use tokio::sync::{Semaphore, watch};
+
+/// Searches that are answered at the same time,
+const AT_ONCE: usize = 2;
+/// and that wait for it; more are refused.
+const MAX_SEARCHES: usize = 256;
+/// How much nicer than the daemon its indexing is.
+const NICER: i32 = 10;
+/// After a failure, queries get no vector for so long.
+const WITHOUT_VECTORS_MS: u64 = 60_000;
+/// Directories whose progress is kept.
+const MAX_PROGRESS: usize = 1_024;
+
+/// What the indexer is started with.
+#[derive(Debug, Clone)]
+pub struct IndexerArgs {
+    /// The directory of the indexes.
+    pub dir: PathBuf,
+    /// The bounds.
+    pub limits: Limits,
+    /// What may be read.
+    pub rule: ReadRule,
+    /// Who makes vectors, if anybody does.
+    pub embedder: Option<Arc<dyn Embedder>>,
+    /// Where time comes from.
+    pub clock: Clock,
+}
+
+/// What the indexer understands.
+#[derive(Debug)]
+pub enum IndexMsg {
+    /// Tools run in a directory: its index is to be up to date.
+    Touched {
+        /// Which.
+        workdir: PathBuf,
+    },
+    /// Look for something.
+    Search {
+        /// Where.
+        workdir: PathBuf,
+        /// What.
+        query: SearchQuery,
+        /// The answer; the error is in words for a model.
+        done: Done<Result<SearchFound, String>>,
+    },
+    /// A pass is over, or its thread died (private).
+    Ended {
+        /// Which.
+        workdir: PathBuf,
+        /// How it went.
+        outcome: Result<(), String>,
+    },
+    /// No vector of a query could be made (private).
+    NoVector,
+}
+
+/// Keeps the indexes of working directories.
+#[derive(Debug)]
+pub struct Indexer;
+
+/// The state of an indexer.
+#[derive(Debug)]
+pub struct IndexerState {
+    args: IndexerArgs,
+    schedule: Schedule,
+    progress: BTreeMap<PathBuf, watch::Sender<Progress>>,
+    /// Ends the pass that is running.
+    leash: Option<Leash>,
+    searches: Arc<Semaphore>,
+    at_once: Arc<Semaphore>,
+    /// Until when queries get no vectors, in milliseconds.
+    no_vectors_until: u64,
+    boot: String,
+}
+
+impl Indexer {
+    /// Starts the indexer, linked to `supervisor`.
+    ///
+    /// # Errors
+    /// When the supervisor is going down.
+    pub async fn start(args: IndexerArgs, supervisor: ActorCell) -> Result<ActorRef<IndexMsg>, SpawnErr> {
+        let (actor, _) = Actor::spawn_linked(None, Self, args, supervisor).await?;
+        Ok(actor)
+    }
+}
+
+impl Actor for Indexer {
+    type Msg = IndexMsg;
+    type State = IndexerState;
+    type Arguments = IndexerArgs;
+
+    async fn pre_start(
+        &self,
+        _: ActorRef<IndexMsg>,
+        args: IndexerArgs,
+    ) -> Result<IndexerState, ActorProcessingErr> {
+        Ok(IndexerState {
+            args,
+            schedule: Schedule::default(),
+            progress: BTreeMap::new(),
+            leash: None,
+            searches: Arc::new(Semaphore::new(MAX_SEARCHES)),
+            at_once: Arc::new(Semaphore::new(AT_ONCE)),
+            no_vectors_until: 0,
+            boot: boot(),
+        })
+    }
+
+    async fn handle(
+        &self,
+        me: ActorRef<IndexMsg>,
+        message: IndexMsg,
+        state: &mut IndexerState,
+    ) -> Result<(), ActorProcessingErr> {
+        match message {
+            IndexMsg::Touched { workdir } => {
+                state.want(&workdir);
+            }
+            IndexMsg::Search { workdir, query, done } => state.search(workdir, query, done, &me),
+            IndexMsg::Ended { workdir, outcome } => state.ended(&workdir, outcome),
+            IndexMsg::NoVector => {
+                state.no_vectors_until = state.args.clock.now().0.saturating_add(WITHOUT_VECTORS_MS);
+            }
+        }
+        state.begin(&me);
+        Ok(())
+    }
+}
+
+impl IndexerState {
+    /// What is known of a directory's index; a pass is put in line if it is due.
+    fn want(&mut self, workdir: &Path) -> watch::Receiver<Progress> {
+        if self.progress.len() >= MAX_PROGRESS {
+            self.progress.retain(|_, progress| progress.receiver_count() > 0);
+        }
+        let progress = self.progress.entry(workdir.to_owned()).or_insert_with(|| {
+            let first = Progress {
+                current: true,
+                ..Progress::default()
+            };
+            watch::channel(first).0
+        });
+        let receiver = progress.subscribe();
+        let now = self.args.clock.now().0;
+        if self.schedule.want(workdir, now, self.args.limits.refresh) == Wish::New {
+            progress.send_modify(|progress| {
+                progress.current = false;
+                progress.failed = None;
+            });
+        }
+        receiver
+    }
+
+    fn search(
+        &mut self,
+        workdir: PathBuf,
+        query: SearchQuery,
+        done: Done<Result<SearchFound, String>>,
+        me: &ActorRef<IndexMsg>,
+    ) {
+        let Ok(place) = Arc::clone(&self.searches).try_acquire_owned() else {
+            return done.answer(Err("too many searches wait".to_owned()));
+        };
+        let progress = self.want(&workdir);
+        let paused = self.args.clock.now().0 < self.no_vectors_until;
+        let question = Question {
+            file: file_of(&self.args.dir, &workdir),
+            workdir,
+            query,
+            limits: self.args.limits,
+            embedder: self.args.embedder.clone().filter(|_| !paused),
+            at_once: Arc::clone(&self.at_once),
+        };
+        let me = me.clone();
+        tokio::spawn(async move {
+            let answer = answer(question, progress, || {
+                let _ = me.cast(IndexMsg::NoVector);
+            });
+            done.answer(answer.await);
+            drop(place);
+        });
+    }
+
+    /// Begins the next pass, if none is running.
+    fn begin(&mut self, me: &ActorRef<IndexMsg>) {
+        let Some(workdir) = self.schedule.next() else {
+            return;
+        };
+        let Some(tell) = self.progress.get(&workdir).cloned() else {
+            return self.schedule.ended(self.args.clock.now().0);
+        };
+        let (pace, leash) = Pace::new(self.args.limits.share);
+        self.leash = Some(leash);
+        let job = Job {
+            file: file_of(&self.args.dir, &workdir),
+            workdir: workdir.clone(),
+            limits: self.args.limits,
+            rule: self.args.rule.clone(),
+            boot: self.boot.clone(),
+        };
+        let done = Done::cast(me, move |outcome: Option<Result<(), String>>| IndexMsg::Ended {
+            workdir,
+            outcome: outcome.unwrap_or_else(|| Err("its thread died".to_owned())),
+        });
+        let (dir, embedder) = (self.args.dir.clone(), self.args.embedder.clone());
+        let now = UNIX_EPOCH + Duration::from_millis(self.args.clock.now().0);
+        let runtime = Handle::current();
+        let work = move || done.answer(run(&job, pace, &tell, (&dir, now), embedder.as_deref(), &runtime));
+        // A thread that does not start drops the work, and with it the place for its answer.
+        if let Err(error) = std::thread::Builder::new().name("indexer".to_owned()).spawn(work) {
+            tracing::warn!(%error, "no thread for indexing");
+        }
+    }
+
+    fn ended(&mut self, workdir: &Path, outcome: Result<(), String>) {
+        self.leash = None;
+        self.schedule.ended(self.args.clock.now().0);
+        if let Err(why) = &outcome {
+            tracing::warn!(workdir = %workdir.display(), why, "a directory could not be indexed");
+        }
+        if let Some(progress) = self.progress.get(workdir) {
+            progress.send_modify(|progress| {
+                progress.current = true;
+                progress.failed = outcome.err();
+            });
+        }
+    }
+}
+
+/// The life of a pass's thread.
+fn run(
+    job: &Job,
+    mut pace: Pace,
+    tell: &watch::Sender<Progress>,
+    (dir, now): (&Path, SystemTime),
+    embedder: Option<&dyn Embedder>,
+    runtime: &Handle,
+) -> Result<(), String> {
+    // On Linux this is the calling thread's alone. Where it is refused, the rests are what is left.
+    let _ = rustix::process::nice(NICER);
+    let mut work = || {
+        prepare(dir)?;
+        let embedder = embedder.map(|embedder| (embedder, runtime));
+        bring_up_to_date(job, &mut pace, tell, embedder)?;
+        used(dir, &job.file, job.limits.keep, now)
+    };
+    work().map_err(|error| error.to_string())
+}
+
+/// Tells this start of the machine from others.
+fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default()
+}

@@ -1,0 +1,127 @@
+//! One search from the wait for the index to its answer.
+
+use crate::embedder::Embedder;
+use crate::limits::Limits;
+use crate::pass::Progress;
+use crate::work::{QueryVector, ask};
+use agentd_tools::{SearchFound, SearchQuery};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, oneshot, watch};
+use tokio::time::timeout;
+
+/// How long a search waits for changes to be seen, when there is an index already.
+const REFRESH: Duration = Duration::from_secs(1);
+/// How long a search waits for its turn,
+const TURN: Duration = Duration::from_secs(10);
+/// for the vector of its query,
+const VECTOR: Duration = Duration::from_secs(5);
+/// for its answer before the costly questions are ended,
+const QUICK: Duration = Duration::from_secs(5);
+/// and after that.
+const LAST: Duration = Duration::from_secs(5);
+/// The longest time for all of it, beside the wait for a first index.
+pub(crate) const WITHIN: Duration = Duration::from_secs(30);
+
+/// What a search needs.
+#[derive(Debug)]
+pub(crate) struct Question {
+    pub(crate) file: PathBuf,
+    pub(crate) workdir: PathBuf,
+    pub(crate) query: SearchQuery,
+    pub(crate) limits: Limits,
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
+    pub(crate) at_once: Arc<Semaphore>,
+}
+
+/// Answers a search; `no_vector` is called when none could be made of the query.
+pub(crate) async fn answer(
+    question: Question,
+    mut progress: watch::Receiver<Progress>,
+    no_vector: impl FnOnce(),
+) -> Result<SearchFound, String> {
+    let first = !progress.borrow().complete;
+    let patience = if first {
+        question.limits.wait
+    } else {
+        question.limits.wait.min(REFRESH)
+    };
+    // Then it is answered from what is there.
+    let _ = timeout(patience, progress.wait_for(|progress| progress.current)).await;
+    let mut notes = Vec::new();
+    let vector = match &question.embedder {
+        Some(embedder) => match vector(embedder.as_ref(), &question.query.text).await {
+            Ok(vector) => Some(vector),
+            Err(why) => {
+                tracing::warn!(why, "a query got no vector; it is answered by words");
+                notes.push("The embedding model does not answer: this was found by words alone.".to_owned());
+                no_vector();
+                None
+            }
+        },
+        None => None,
+    };
+    let turn = timeout(TURN, Arc::clone(&question.at_once).acquire_owned()).await;
+    let Ok(Ok(turn)) = turn else {
+        return Err("too many searches run".to_owned());
+    };
+    let found = read(question, vector).await;
+    drop(turn);
+    let progress = progress.borrow().clone();
+    let mut found = match (found, progress.failed) {
+        (Ok(found), Some(why)) if found.files == 0 => {
+            let _ = found;
+            return Err(format!("the directory could not be indexed: {why}"));
+        }
+        (found, _) => found?,
+    };
+    found.complete |= progress.complete;
+    notes.extend(progress.left_out.map(|why| format!("Of this directory {why}.")));
+    found.notes = notes;
+    Ok(found)
+}
+
+async fn vector(embedder: &dyn Embedder, text: &str) -> Result<QueryVector, String> {
+    let asked = timeout(VECTOR, embedder.embed(vec![text.to_owned()])).await;
+    let vectors = asked
+        .map_err(|_| format!("no answer within {} s", VECTOR.as_secs()))?
+        .map_err(|failure| failure.why)?;
+    let vector = vectors.into_iter().next().ok_or("no vector came back")?;
+    Ok((embedder.name(), vector))
+}
+
+/// Reads on a thread that may block; a question that takes long is ended, and what was found before it counts.
+async fn read(question: Question, vector: Option<QueryVector>) -> Result<SearchFound, String> {
+    let (begun, handle) = oneshot::channel();
+    let mut reading = tokio::task::spawn_blocking(move || {
+        let Question {
+            file,
+            workdir,
+            query,
+            limits,
+            ..
+        } = question;
+        ask(
+            (&file, &workdir),
+            &query,
+            vector.as_ref(),
+            limits.max_file_bytes,
+            |interrupt| {
+                let _ = begun.send(interrupt);
+            },
+        )
+    });
+    let read = match timeout(QUICK, &mut reading).await {
+        Ok(read) => read,
+        Err(_) => {
+            if let Ok(interrupt) = handle.await {
+                interrupt.interrupt();
+            }
+            let read = timeout(LAST, reading).await;
+            read.map_err(|_| "the search took too long".to_owned())?
+        }
+    };
+    read.map_err(|error| error.to_string())?
+        .map_err(|error| error.to_string())
+}

@@ -1,0 +1,75 @@
+//! A whole pass, and a whole question: what threads that may block do.
+
+use crate::database::Reader;
+use crate::embedder::Embedder;
+use crate::embedding::embed;
+use crate::error::IndexError;
+use crate::find::find;
+use crate::pace::Pace;
+use crate::pass::{Job, Pass, Progress};
+use crate::vector::to_bytes;
+use agentd_tools::{SearchFound, SearchQuery};
+use rusqlite::InterruptHandle;
+use std::path::Path;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+/// Brings an index up to date: words and places first, then vectors where somebody makes them.
+///
+/// # Errors
+/// When the directory cannot be opened, or the index cannot be written.
+pub fn bring_up_to_date(
+    job: &Job,
+    pace: &mut Pace,
+    tell: &watch::Sender<Progress>,
+    embedder: Option<(&dyn Embedder, &Handle)>,
+) -> Result<(), IndexError> {
+    let mut pass = Pass::begin(job, pace, tell)?;
+    pass.words()?;
+    if let Some((embedder, runtime)) = embedder
+        && !pass.pace.is_over()
+    {
+        match embed(&mut pass, embedder, runtime) {
+            Err(error) if error.is_full() => {
+                pass.writer.roll_back();
+                pass.progress.unembedded = Some("the index is full (index.max_index_bytes)".to_owned());
+            }
+            other => other?,
+        }
+    }
+    pass.writer.complete()?;
+    pass.tell();
+    Ok(())
+}
+
+/// Who made a vector of the query, and the vector.
+pub type QueryVector = (String, Vec<f32>);
+
+/// Answers a query from an index as it is. `begun` gets what ends it early.
+///
+/// # Errors
+/// When the index or the directory cannot be read.
+pub fn ask(
+    (file, workdir): (&Path, &Path),
+    query: &SearchQuery,
+    vector: Option<&QueryVector>,
+    max_file_bytes: u64,
+    begun: impl FnOnce(InterruptHandle),
+) -> Result<SearchFound, IndexError> {
+    let Some(reader) = Reader::open(file)? else {
+        return Ok(SearchFound::default());
+    };
+    begun(reader.interrupt_handle());
+    let (files, complete) = reader.extent()?;
+    let ours = match vector {
+        Some((name, vector)) if reader.embedded_by()?.as_ref() == Some(name) => to_bytes(vector),
+        _ => None,
+    };
+    let hits = find(&reader, workdir, query, ours.as_deref(), max_file_bytes)?;
+    Ok(SearchFound {
+        hits,
+        files,
+        complete,
+        notes: Vec::new(),
+    })
+}
