@@ -8,6 +8,7 @@
 mod children;
 mod error;
 mod herald;
+mod indexing;
 mod logs;
 mod node;
 mod notify;

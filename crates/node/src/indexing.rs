@@ -1,0 +1,100 @@
+//! The indexer: what it may read, who makes its vectors, and the way to it.
+
+use crate::children::ChildArgs;
+use crate::error::NodeError;
+use crate::node::NodeArgs;
+use agentd_actor_kit::{Clock, Handle};
+use agentd_index::{Embedder, IndexHandle, IndexMsg, IndexerArgs, Limits, ReadRule, RemoteEmbedder};
+use agentd_permission_gate::configured_rules;
+use agentd_policy::{Policy, Request, Subject, judge};
+use agentd_protocol::{EffectClass, PermissionMode, VerdictKind};
+use agentd_provider::EmbedClient;
+use agentd_settings::Settings;
+use agentd_tool_executor::ExecutorArgs;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What the indexer is started with.
+pub(crate) fn args(
+    args: &NodeArgs,
+    settings: &Settings,
+    http: &reqwest::Client,
+    clock: Clock,
+) -> Result<IndexerArgs, NodeError> {
+    let home = args.environment.get("HOME").map(String::as_str);
+    let rules =
+        configured_rules(&settings.permission).map_err(|error| NodeError::Rules(error.to_string()))?;
+    let policy = Policy::new(home).with(rules);
+    Ok(IndexerArgs {
+        dir: args.paths.data_dir.join("index"),
+        limits: Limits::from(&settings.index),
+        rule: ReadRule::new(move |workdir, path| may_read(&policy, workdir, path)),
+        embedder: embedder(args, settings, http),
+        clock,
+    })
+}
+
+/// The tool executor with the way to the indexer, unless there is to be no search.
+pub(crate) fn searching(args: &ChildArgs, indexer: Handle<IndexMsg>) -> ExecutorArgs {
+    let search = IndexHandle::new(indexer, &args.settings.index);
+    ExecutorArgs {
+        search: search.map(|search| Arc::new(search) as _),
+        ..args.executor.clone()
+    }
+}
+
+/// Only what any session might read without a question is indexed; what a session's own rules say comes when it searches.
+fn may_read(policy: &Policy, workdir: &Path, path: &str) -> bool {
+    let Some(workdir) = workdir.to_str() else {
+        return false;
+    };
+    let subject = Subject::Path {
+        write: false,
+        path: path.to_owned(),
+    };
+    let request = Request {
+        tool: "Read",
+        subject: &subject,
+        effect: EffectClass::Read,
+        mode: PermissionMode::Default,
+        workdir,
+    };
+    judge(policy, &request).verdict.kind == VerdictKind::Allow
+}
+
+/// A model that cannot be used is no reason not to start: searches go by words.
+fn embedder(args: &NodeArgs, settings: &Settings, http: &reqwest::Client) -> Option<Arc<dyn Embedder>> {
+    let env = |name: &str| args.environment.get(name).cloned();
+    match EmbedClient::resolve(http.clone(), settings, &env) {
+        Ok(client) => {
+            let client = RemoteEmbedder::new(client?, &settings.index.embedding);
+            Some(Arc::new(client))
+        }
+        Err(why) => {
+            tracing::warn!(why, "index.embedding cannot be used; searches go by words");
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i7_what_the_rules_forbid_or_ask_about_is_not_indexed() {
+        let rules = configured_rules(&Settings::default().permission).unwrap();
+        let policy = Policy::new(Some("/home/ana")).with(rules);
+        let allowed = |path: &str| may_read(&policy, Path::new("/w"), path);
+        assert!(allowed("src/main.rs") && allowed("package.json"));
+        for path in [
+            ".env",
+            "a/credentials.json",
+            "tls/server.pem",
+            ".npmrc",
+            "a\u{202e}b.rs",
+        ] {
+            assert!(!allowed(path), "{path}");
+        }
+    }
+}
