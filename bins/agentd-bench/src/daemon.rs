@@ -22,17 +22,28 @@ pub(crate) struct Bench {
     pub(crate) pid: u32,
     /// A working directory for sessions.
     pub(crate) workdir: String,
+    /// Its data directory.
+    pub(crate) data: PathBuf,
     _daemon: Child,
     _server: Option<ModelServer>,
     _dir: TempDir,
 }
 
 impl Bench {
+    pub(crate) async fn start(agentd: Option<PathBuf>, model_url: Option<String>) -> Result<Self> {
+        Self::start_with(agentd, model_url, "").await
+    }
+
+    /// With more settings.
     #[expect(
         clippy::disallowed_methods,
         reason = "the load tool starts the daemon that it measures"
     )]
-    pub(crate) async fn start(agentd: Option<PathBuf>, model_url: Option<String>) -> Result<Self> {
+    pub(crate) async fn start_with(
+        agentd: Option<PathBuf>,
+        model_url: Option<String>,
+        more: &str,
+    ) -> Result<Self> {
         let agentd = match agentd {
             Some(path) => path,
             None => build()?,
@@ -46,7 +57,7 @@ impl Bench {
             .unwrap_or_default();
         let dir = tempfile::Builder::new().prefix("agentd-bench-").tempdir()?;
         let config = dir.path().join("config.toml");
-        std::fs::write(&config, config_text(&url))?;
+        std::fs::write(&config, config_text(&url) + more)?;
         let workdir = dir.path().join("work");
         std::fs::create_dir(&workdir)?;
         let mut daemon = Command::new(&agentd)
@@ -72,6 +83,7 @@ impl Bench {
             client,
             pid,
             workdir,
+            data: dir.path().join("data"),
             _daemon: daemon,
             _server: server,
             _dir: dir,

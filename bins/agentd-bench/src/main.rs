@@ -8,6 +8,8 @@ mod map_beside;
 mod measure;
 mod repo_map;
 mod sandbox;
+mod search;
+mod search_beside;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -96,6 +98,12 @@ enum Mode {
         /// The tree; the sources of all crates on this machine if it is left out
         dir: Option<PathBuf>,
     },
+    /// The search index of a source tree: time, size, memory, whether 50 definitions are found; then the steps of a fleet
+    /// while a daemon indexes the tree, and without that
+    Search {
+        /// The tree; the sources of all crates on this machine if it is left out
+        dir: Option<PathBuf>,
+    },
     /// `bash -c true` at each level of the sandbox that works here, beside a plain spawn; no daemon
     Sandbox {
         /// Commands at each level
@@ -126,6 +134,14 @@ async fn work(args: Args) -> Result<ExitCode> {
             let mut figures = repo_map::run(&dir)?;
             let bench = daemon::Bench::start(args.agentd, args.model_url).await?;
             figures.extend(map_beside::run(&bench, &dir).await?);
+            figures
+        }
+        Mode::Search { dir } => {
+            let dir = repo_map::tree(dir, cargo_home())?;
+            let mut figures = search::run(&dir)?;
+            let (agentd, model) = (args.agentd, args.model_url);
+            let bench = daemon::Bench::start_with(agentd, model, search_beside::CONFIG).await?;
+            figures.extend(search_beside::run(&bench, &dir).await?);
             figures
         }
         mode => with_daemon(mode, args.agentd, args.model_url).await?,
@@ -164,8 +180,10 @@ async fn with_daemon(
             steps,
             rounds,
         } => measure::history(&bench, long_kb, short_kb, steps, rounds).await,
-        Mode::Decode { .. } | Mode::Attempt { .. } | Mode::Sandbox { .. } | Mode::RepoMap { .. } => {
-            Ok(measure::Figures::new())
-        }
+        Mode::Decode { .. }
+        | Mode::Attempt { .. }
+        | Mode::Sandbox { .. }
+        | Mode::RepoMap { .. }
+        | Mode::Search { .. } => Ok(measure::Figures::new()),
     }
 }

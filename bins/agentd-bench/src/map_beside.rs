@@ -21,17 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The steps of both, measured in turn. A new session of the preset react has the map made for its prompt.
 pub(crate) async fn run(bench: &Bench, dir: &Path) -> Result<Figures> {
-    let mut fleet = Vec::new();
-    for _ in 0..SESSIONS {
-        let session = create(bench, None).await?;
-        fleet.push((session, attach(bench, session).await?));
-    }
-    // Once unmeasured, so that wardens and connections are there.
-    round(bench, &mut fleet, 0).await?;
+    let mut fleet = Fleet::new(bench).await?;
     let (mut calm, mut beside, mut maps) = (Vec::new(), Vec::new(), 0);
     for n in 0..ROUNDS {
-        calm.extend(round(bench, &mut fleet, 2 * n + 1).await?);
-        let steps = round(bench, &mut fleet, 2 * n + 2);
+        calm.extend(fleet.round(bench, 2 * n + 1).await?);
+        let steps = fleet.round(bench, 2 * n + 2);
         tokio::pin!(steps);
         loop {
             tokio::select! {
@@ -69,16 +63,34 @@ async fn map(bench: &Bench, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// A turn of every session at once; the milliseconds of their steps by the log's own clock.
-async fn round(bench: &Bench, fleet: &mut [(SessionId, Subscription)], number: u32) -> Result<Vec<u64>> {
-    let turns = fleet
-        .iter_mut()
-        .map(|(session, viewer)| turn(bench, *session, viewer, number));
-    let mut all = Vec::new();
-    for times in join_all(turns).await {
-        all.extend(times?);
+/// Sessions that have turns at the same time.
+pub(crate) struct Fleet(Vec<(SessionId, Subscription)>);
+
+impl Fleet {
+    /// Some sessions, each with one turn behind it, so that wardens and connections are there.
+    pub(crate) async fn new(bench: &Bench) -> Result<Self> {
+        let mut sessions = Vec::new();
+        for _ in 0..SESSIONS {
+            let session = create(bench, None).await?;
+            sessions.push((session, attach(bench, session).await?));
+        }
+        let mut fleet = Self(sessions);
+        fleet.round(bench, 0).await?;
+        Ok(fleet)
     }
-    Ok(all)
+
+    /// A turn of every session at once; the milliseconds of their steps by the log's own clock.
+    pub(crate) async fn round(&mut self, bench: &Bench, number: u32) -> Result<Vec<u64>> {
+        let turns = self
+            .0
+            .iter_mut()
+            .map(|(session, viewer)| turn(bench, *session, viewer, number));
+        let mut all = Vec::new();
+        for times in join_all(turns).await {
+            all.extend(times?);
+        }
+        Ok(all)
+    }
 }
 
 async fn turn(bench: &Bench, session: SessionId, viewer: &mut Subscription, number: u32) -> Result<Vec<u64>> {
@@ -110,7 +122,7 @@ async fn turn(bench: &Bench, session: SessionId, viewer: &mut Subscription, numb
 }
 
 /// So many of a hundred sorted times are not longer.
-fn at(sorted: &[u64], percent: usize) -> u64 {
+pub(crate) fn at(sorted: &[u64], percent: usize) -> u64 {
     let place = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
     sorted.get(place).copied().unwrap_or_default()
 }

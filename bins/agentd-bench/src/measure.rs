@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
@@ -170,9 +171,14 @@ async fn turn(viewer: &mut Subscription) -> Result<(Timestamp, Timestamp)> {
 
 /// A session, with a first prompt or without.
 pub(crate) async fn create(bench: &Bench, prompt: Option<&str>) -> Result<SessionId> {
+    create_in(bench, Path::new(&bench.workdir), prompt).await
+}
+
+/// A session in a directory.
+pub(crate) async fn create_in(bench: &Bench, workdir: &Path, prompt: Option<&str>) -> Result<SessionId> {
     let params = CreateParams {
         prompt: prompt.map(|text| vec![Block::text(text)]),
-        workdir: bench.workdir.clone(),
+        workdir: workdir.to_string_lossy().into_owned(),
         ..CreateParams::default()
     };
     Ok(bench.client.create(&params).await?.session)
