@@ -22,6 +22,21 @@ pub struct Plan {
     pub says: fn(u64) -> Say,
     /// It writes summaries; otherwise those calls fail.
     pub summarises: bool,
+    /// What it does when it is asked to count a request.
+    pub counting: Counting,
+}
+
+/// What a server does when it is asked to count a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counting {
+    /// It does not know that address.
+    Never,
+    /// It counts.
+    Exactly,
+    /// It answers something else.
+    Garbage,
+    /// It holds the connection in silence.
+    Hangs,
 }
 
 /// What the server has seen.
@@ -31,6 +46,10 @@ pub struct Log {
     pub steps: u64,
     /// Requests for a summary.
     pub summaries: u64,
+    /// Questions beside the conversation: titles, summaries of the session, intents.
+    pub beside: Vec<String>,
+    /// Requests that it was asked to count.
+    pub counts: u64,
     /// Requests that did not fit into the window, of the agent and for summaries.
     pub overflows: (u64, u64),
     /// Requests that a strict template refuses, and why.
@@ -80,6 +99,10 @@ impl WindowServer {
 }
 
 fn answer(plan: &Plan, keep: bool, asked: &Asked, log: &mut Log) -> Acts {
+    if asked.path().ends_with("/input_tokens") && plan.counting != Counting::Never {
+        return count(plan, asked, log);
+    }
+    log.counts += u64::from(asked.path().ends_with("/input_tokens"));
     if !asked.path().ends_with("/chat/completions") {
         return vec![http(
             404,
@@ -89,6 +112,10 @@ fn answer(plan: &Plan, keep: bool, asked: &Asked, log: &mut Log) -> Acts {
     }
     let body: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
     let tokens = tokens(&body);
+    if let Some(said) = beside(&body) {
+        log.beside.push(body.to_string());
+        return counted(&Say::text(said), log.steps, tokens);
+    }
     let summary = body.get("tools").is_none();
     if tokens >= plan.window {
         let overflows = &mut log.overflows;
@@ -134,6 +161,38 @@ fn answer(plan: &Plan, keep: bool, asked: &Asked, log: &mut Log) -> Acts {
         }
     };
     counted(&say, log.steps, tokens)
+}
+
+/// It is asked to count.
+fn count(plan: &Plan, asked: &Asked, log: &mut Log) -> Acts {
+    log.counts += 1;
+    let body: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
+    if let Some(why) = wrong(&body) {
+        log.refused.push(why);
+    }
+    let json = [("content-type", "application/json")];
+    match plan.counting {
+        Counting::Exactly => {
+            let count = json!({ "input_tokens": tokens(&body) });
+            vec![http(200, &json, &count.to_string())]
+        }
+        Counting::Hangs => vec![Act::Stall],
+        Counting::Never | Counting::Garbage => vec![http(200, &json, "{\"input_tokens\": \"some\"}")],
+    }
+}
+
+/// What is said to a question beside the conversation; none: it is none.
+fn beside(body: &Value) -> Option<&'static str> {
+    let system = body.pointer("/messages/0/content").and_then(Value::as_str)?;
+    if system.starts_with("You name conversations") {
+        Some("\"The big file\"\n")
+    } else if system.starts_with("You tell in a few sentences") {
+        Some("The file was read. Nothing is open.")
+    } else if system.starts_with("You sort what a person says") {
+        Some(r#"{"label": "CODING_TASK", "confidence": 0.9, "reason": "a file is to be read"}"#)
+    } else {
+        None
+    }
 }
 
 /// The error of llama.cpp's server, field by field.

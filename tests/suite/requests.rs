@@ -9,7 +9,7 @@
 use agentd_client::Client;
 use agentd_protocol::{Block, CreateParams, EventBody, SendParams};
 use agentd_tests::fault_server::Say;
-use agentd_tests::window_server::{Plan, WindowServer};
+use agentd_tests::window_server::{Counting, Plan, WindowServer};
 use agentd_tests::{Daemon, DaemonOptions, Follower};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -34,6 +34,7 @@ impl Talk {
             steps,
             says,
             summarises: true,
+            counting: Counting::Never,
         };
         let server = WindowServer::start(plan, true).await;
         let url = server.url();

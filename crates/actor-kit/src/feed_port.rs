@@ -112,10 +112,10 @@ pub enum FeedMsg {
         /// Who.
         viewer: ViewerId,
     },
-    /// How many viewers of a session may decide.
+    /// How many viewers of some sessions may decide.
     Deciders {
         /// Which.
-        session: SessionId,
+        sessions: Vec<SessionId>,
         /// The number.
         done: Done<u32>,
     },

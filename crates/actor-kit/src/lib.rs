@@ -15,6 +15,7 @@ mod handle;
 mod kid;
 mod kids;
 mod model_port;
+mod nursery;
 mod restart;
 mod session_port;
 mod stages;
@@ -34,6 +35,7 @@ pub use model_port::{
     Admitted, Ask, CallOutcome, CallPermit, Grant, Hold, Lane, ModelMsg, Outlook, Place, ProviderStatus,
     Refusal,
 };
+pub use nursery::{Birth, Midwife, Nursery};
 pub use restart::RestartWindow;
 pub use session_port::{CallEvent, Credit, Earlier, RunEvent, SessionMsg, Work};
 pub use stages::{CallStage, StageDone, Stages};

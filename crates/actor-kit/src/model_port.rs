@@ -2,7 +2,7 @@
 
 use crate::done::Done;
 use agentd_protocol::{CredentialStatus, FailureClass, SessionId, Timestamp, Usage};
-use agentd_provider::Rates;
+use agentd_provider::{Counted, Rates};
 use ractor::ActorRef;
 use std::time::Duration;
 
@@ -248,6 +248,20 @@ pub enum ModelMsg {
         session: SessionId,
         /// `None`: none of its calls waits.
         done: Done<Option<Place>>,
+    },
+    /// Is it of use to ask this model's server for a count?
+    MayCount {
+        /// The provider's name of the model.
+        model: String,
+        /// The answer.
+        done: Done<bool>,
+    },
+    /// What came of asking for one.
+    Counted {
+        /// The provider's name of the model.
+        model: String,
+        /// What.
+        counted: Counted,
     },
     /// Something may be possible now that was not (private timer).
     Wake {

@@ -12,7 +12,7 @@ use agentd_protocol::{
 use agentd_store::{Blob, IdempotencyKey, Outcome};
 use agentd_tools::{FilesSeen, JobNews, Offered};
 use agentd_transcript::Transcript;
-use agentd_turn::{Command, ModelAnswer, ModelFailure, Reply, Reworked, TimerKey};
+use agentd_turn::{Command, ModelAnswer, ModelFailure, Reply, Reworked, TimerKey, TreeSpent};
 use tokio::sync::OwnedSemaphorePermit;
 
 /// What a kid works on; with the attempt it is the generation that every message of a kid carries.
@@ -45,6 +45,11 @@ pub enum Work {
         tool_call: ToolCallId,
         /// Which asking.
         attempt: u32,
+    },
+    /// The next request is being counted.
+    Count {
+        /// Which count.
+        call: CallId,
     },
     /// Files or the conversation are being put back.
     Rework {
@@ -133,6 +138,18 @@ pub enum SessionMsg {
     },
     /// News of a background job.
     Job(JobNews),
+    /// The parent of this sub-agent knows that it ended, or could not be told.
+    Told {
+        /// It knows, or does not want to.
+        heard: bool,
+    },
+    /// What the tree of agents spent.
+    TreeSpent {
+        /// Which asking.
+        number: u64,
+        /// Nothing: it could not be read.
+        spent: Option<TreeSpent>,
+    },
     /// Files are put back, or cannot be. The last message of the kid.
     Reworked {
         /// The seq of its intent.
@@ -192,6 +209,18 @@ pub enum SessionMsg {
         approval: ApprovalId,
         /// The number.
         count: Option<u32>,
+    },
+    /// The next request was counted; `None`: it was not.
+    Counted {
+        /// Which count.
+        call: CallId,
+        /// Tokens.
+        tokens: Option<u64>,
+    },
+    /// A question beside the turn takes too long (private timer).
+    SideOverdue {
+        /// Which.
+        call: CallId,
     },
     /// A summary of the conversation takes too long.
     CompactionOverdue {

@@ -28,8 +28,10 @@ impl Api {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key, turn) => (key, turn),
         };
-        let params = self.typed_prompt(params).await?;
+        let nobody_named_it = params.title.is_none();
+        let (params, notices) = self.typed_prompt(params).await?;
         let mut created = Box::new(self.first_event(&params).await?);
+        created.derived_title = nobody_named_it;
         let map = self.map_part(&created, params.preset).await?;
         if let Some(prompt) = &mut created.prompt {
             prompt.parts.extend(map);
@@ -51,6 +53,7 @@ impl Api {
                 name,
                 input,
                 seq,
+                notices,
             })
         });
         self.settle(key, outcome).await
@@ -96,6 +99,7 @@ impl Api {
         let prompt = self.sources(&workdir, &model, params.preset, definition).await?;
         let tools = self.narrowed(self.offered(params).await?, definition)?;
         let tools = fitting(tools, &limits, &prompt);
+        let tools = with_depth(tools, settings.agents.max_depth);
         Ok(SessionCreated {
             title,
             project,
@@ -111,7 +115,9 @@ impl Api {
             system_prompt: params.system_prompt.clone(),
             append_system_prompt: params.append_system_prompt.clone(),
             rules: params.rules.clone(),
+            errand: None,
             prompt: Some(Box::new(prompt)),
+            derived_title: params.title.is_none(),
         })
     }
 
@@ -241,4 +247,10 @@ impl Api {
         };
         Err(Fault::invalid("unknown_tool", message).hint(hint))
     }
+}
+
+/// Where there are no sub-agents, nobody is told that there could be.
+fn with_depth(mut tools: Vec<String>, max_depth: u32) -> Vec<String> {
+    tools.retain(|tool| tool != "Task" || max_depth > 0);
+    tools
 }

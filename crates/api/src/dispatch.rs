@@ -45,6 +45,7 @@ impl Api {
             "delete" => answer(&self.delete(who, read_params(params)?).await?),
             "pause" => answer(&self.pause(who, read_params(params)?).await?),
             "compact" => answer(&self.compact(who, read_params(params)?).await?),
+            "summarize" => answer(&self.summarize(who, read_params(params)?).await?),
             "resume" => answer(&self.resume(who, read_params(params)?).await?),
             "export" => answer(&self.export(read_params(params)?).await?),
             "import" => self.import(who, read_params(params)?).await,

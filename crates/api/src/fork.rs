@@ -66,6 +66,7 @@ impl Api {
                 mode: None,
                 labels: None,
                 budget: None,
+                summary: None,
             })
         });
         let forked = EventBody::from(SessionForked { from, at_seq });
@@ -125,6 +126,7 @@ impl Api {
                 let rests = durable.turn.is_none()
                     && durable.inbox.is_empty()
                     && durable.history.is_none()
+                    && durable.children.is_empty()
                     && durable.closed.is_none();
                 if rests {
                     point = seq;

@@ -91,7 +91,7 @@ impl Api {
             );
             return Err(Fault::invalid("at_too_late", message));
         }
-        let (to, todo) = past.point().ok_or_else(|| {
+        let (to, todo, plan) = past.point().ok_or_else(|| {
             Fault::conflict(
                 "no_point",
                 "there is no point up to there that the session can go back to",
@@ -109,6 +109,7 @@ impl Api {
             force: params.force,
             rewind_to: Some(to),
             todo,
+            plan,
             stays: past.stays(|seq, _| seq > to),
         };
         let wanted = Wanted {

@@ -1,4 +1,4 @@
-//! `session.update`, `close`, `delete`, `pause`, `compact`, `resume`.
+//! `session.update`, `close`, `delete`, `pause`, `compact`, `summarize`, `resume`.
 
 use crate::answers::Answers as _;
 use crate::api::{Api, COMMAND, READ, fault_of};
@@ -70,6 +70,12 @@ impl Api {
         Ok(self.route(who, session, Command::Compact, None).await?.done())
     }
 
+    /// Has a model write what was done in a session: `side_call.finished` follows, with `session.updated` when it did.
+    pub(crate) async fn summarize(&self, who: &Principal, params: SessionParams) -> Result<Done, Fault> {
+        let session = self.session(&params.session).await?;
+        Ok(self.route(who, session, Command::Summarize, None).await?.done())
+    }
+
     /// Resumes a paused session, and one whose loop crashed too often.
     pub(crate) async fn resume(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
         let reason = reason(params.reason, "resumed by a person")?;
@@ -91,7 +97,7 @@ impl Api {
             .done())
     }
 
-    /// Deletes a session; with `force` also a running one, whose turn is cancelled first.
+    /// Deletes a session and its sub-agents; with `force` also a running one, whose turn is cancelled first.
     pub(crate) async fn delete(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
         let row = self.row_of(&params.session).await?;
         let session = row.summary.session;
@@ -114,6 +120,10 @@ impl Api {
             if let Err(fault) = self.route(who, session, command, None).await {
                 tracing::warn!(%session, %fault, "a running session is deleted without a close");
             }
+        }
+        self.tree_ended(session, row.summary.parent).await?;
+        for child in self.all_below(session).await?.into_iter().rev() {
+            self.forget(child).await?;
         }
         self.forget(session).await?;
         tracing::info!(%session, by = %who, "session deleted");

@@ -39,7 +39,7 @@ impl fmt::Display for Scope {
 }
 
 /// Methods that answer once.
-const METHODS: [(&str, Scope); 31] = [
+const METHODS: [(&str, Scope); 32] = [
     ("session.create", Scope::Steer),
     ("session.get", Scope::Read),
     ("session.list", Scope::Read),
@@ -50,6 +50,7 @@ const METHODS: [(&str, Scope); 31] = [
     ("session.pause", Scope::Steer),
     ("session.resume", Scope::Steer),
     ("session.compact", Scope::Steer),
+    ("session.summarize", Scope::Steer),
     ("session.export", Scope::Read),
     ("session.import", Scope::Steer),
     ("session.diff", Scope::Read),

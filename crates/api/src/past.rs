@@ -1,7 +1,7 @@
 //! What a log says of files and of points that a conversation can go back to. Pure.
 
 use agentd_protocol::{
-    Block, EffectClass, Event, EventBody, FileBack, FileChanged, Seq, TodoItem, ToolCallId, TurnId,
+    Block, EffectClass, Event, EventBody, FileBack, FileChanged, PlanThen, Seq, TodoItem, ToolCallId, TurnId,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +26,7 @@ pub(crate) struct Change {
 struct Point {
     seq: Seq,
     todo: Vec<TodoItem>,
+    plan: PlanThen,
 }
 
 /// What was told of a log so far.
@@ -41,6 +42,7 @@ pub(crate) struct Past {
     upto: Seq,
     point: Option<Point>,
     todo: Vec<TodoItem>,
+    plan: PlanThen,
     asking: bool,
     open: BTreeSet<String>,
     reworking: bool,
@@ -64,6 +66,7 @@ impl Past {
             self.point = Some(Point {
                 seq: event.seq,
                 todo: self.todo.clone(),
+                plan: self.plan.clone(),
             });
         }
     }
@@ -126,11 +129,18 @@ impl Past {
                 self.open.clear();
             }
             EventBody::TodoUpdated(updated) => self.todo.clone_from(&updated.items),
+            EventBody::PlanUpdated(updated) => {
+                self.plan = PlanThen {
+                    steps: updated.steps.clone(),
+                    replans: updated.replans,
+                };
+            }
             EventBody::HistoryStarted(_) => self.reworking = true,
             EventBody::HistoryFailed(_) | EventBody::UndoApplied(_) => self.reworking = false,
             EventBody::SessionRewound(rewound) => {
                 self.reworking = false;
                 self.todo.clone_from(&rewound.todo);
+                self.plan.clone_from(&rewound.plan);
             }
             _ => {}
         }
@@ -140,10 +150,10 @@ impl Past {
         self.open.remove(&call.to_string());
     }
 
-    /// The last point that a conversation can go back to, with the list of things to do at that time.
-    pub(crate) fn point(&self) -> Option<(Seq, Vec<TodoItem>)> {
+    /// The last point that a conversation can go back to, with the list of things to do and the plan at that time.
+    pub(crate) fn point(&self) -> Option<(Seq, Vec<TodoItem>, PlanThen)> {
         let point = self.point.as_ref()?;
-        Some((point.seq, point.todo.clone()))
+        Some((point.seq, point.todo.clone(), point.plan.clone()))
     }
 
     /// The turn that a word stands for.

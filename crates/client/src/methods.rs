@@ -49,6 +49,8 @@ methods! {
     pause(LifecycleParams) -> Done = "session.pause", LONG;
     /// Has the conversation of a session compacted.
     compact(SessionParams) -> Done = "session.compact", LONG;
+    /// Has a model write what was done in a session.
+    summarize(SessionParams) -> Done = "session.summarize", LONG;
     /// Resumes a paused or faulted session.
     resume(LifecycleParams) -> Done = "session.resume", LONG;
     /// Adds an input; answered when it is durable.

@@ -1,5 +1,6 @@
 //! Real supervisor, real loops, real core, a real store in memory; kids, gate, tools and feed are puppets of the test.
 
+mod beside;
 mod cancelling;
 mod compacting;
 mod crashing;

@@ -1,5 +1,6 @@
 //! The actor of one provider.
 
+use crate::counts::Counts;
 use crate::state::{Admission, Notice, Setup, Step};
 use agentd_actor_kit::{Admitted, Alarm, CallOutcome, CallPermit, Clock, Done, Grant, ModelMsg, Outlook};
 use agentd_protocol::Timestamp;
@@ -37,6 +38,7 @@ pub struct ClientState {
     provider: String,
     clock: Clock,
     admission: Admission<Done<Admitted>>,
+    counts: Counts,
     /// The timer that runs, and its moment.
     alarm: Option<(Timestamp, Alarm)>,
     generation: u64,
@@ -75,6 +77,7 @@ impl Actor for ModelClient {
             provider: args.provider,
             clock: args.clock,
             admission: Admission::new(setup, args.clock.now(), Done::is_gone),
+            counts: Counts::default(),
             alarm: None,
             generation: 0,
         })
@@ -102,6 +105,14 @@ impl Actor for ModelClient {
             ModelMsg::Works { grant } => state.admission.works(&grant, now),
             ModelMsg::Place { session, done } => {
                 done.answer(state.admission.place(session, now));
+                return Ok(());
+            }
+            ModelMsg::MayCount { model, done } => {
+                done.answer(state.counts.may_ask(&model));
+                return Ok(());
+            }
+            ModelMsg::Counted { model, counted } => {
+                state.counts.note(model, counted);
                 return Ok(());
             }
             ModelMsg::Wake { generation } => state.woken(generation),

@@ -16,6 +16,8 @@ mod attempt;
 mod bucket;
 mod call;
 mod circuit;
+mod count;
+mod counts;
 mod credential;
 mod health;
 mod line;
@@ -27,3 +29,4 @@ mod view;
 
 pub use actor::{ClientArgs, ModelClient};
 pub use call::{CallStart, ModelCall};
+pub use count::{CountStart, TokenCount};

@@ -1,9 +1,10 @@
 //! How the tree is put together: each singleton, what it is given, and the handles that point at its present incarnation.
 
 use agentd_actor_kit::{
-    Clock, FeedMsg, GateMsg, Handle, ModelMsg, Pointer, Stages, StoreMsg, SupervisorMsg, ToolMsg,
+    Clock, FeedMsg, GateMsg, Handle, ModelMsg, Nursery, Pointer, Stages, StoreMsg, SupervisorMsg, ToolMsg,
 };
 use agentd_hooks::{Hooks, WardenLaunch};
+use agentd_index::{IndexMsg, Indexer, IndexerArgs};
 use agentd_loop_supervisor::{Bounds, LoopSupervisor, SupervisorArgs};
 use agentd_mcp::Pool;
 use agentd_model_client::{ClientArgs, ModelClient};
@@ -11,7 +12,7 @@ use agentd_permission_gate::{GateArgs, PermissionGate};
 use agentd_provider::Registry as Models;
 use agentd_session_loop::{KidSpawner, Services, Sharing, Timing};
 use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
-use agentd_settings::{ContextConfig, OnExpiry, PermissionConfig, Settings};
+use agentd_settings::{ContextConfig, OnExpiry, PermissionConfig, Settings, SideCallsConfig};
 use agentd_store::Backend;
 use agentd_tool_executor::{ExecutorArgs, ToolExecutor};
 use agentd_tools::{Registry as Tools, Remote};
@@ -31,6 +32,7 @@ pub(crate) enum Child {
     SessionStore,
     /// One per provider.
     ModelClient(String),
+    Indexer,
     ToolExecutor,
     PermissionGate,
     LoopSupervisor,
@@ -42,6 +44,7 @@ impl fmt::Display for Child {
             Self::Feed => f.write_str("the feed"),
             Self::SessionStore => f.write_str("the session store"),
             Self::ModelClient(provider) => write!(f, "the model client of {provider}"),
+            Self::Indexer => f.write_str("the indexer"),
             Self::ToolExecutor => f.write_str("the tool executor"),
             Self::PermissionGate => f.write_str("the permission gate"),
             Self::LoopSupervisor => f.write_str("the loop supervisor"),
@@ -59,8 +62,10 @@ pub(crate) struct ChildArgs {
     pub(crate) tools: Tools,
     pub(crate) servers: Option<Pool>,
     pub(crate) executor: ExecutorArgs,
+    pub(crate) indexer: IndexerArgs,
     pub(crate) clock: Clock,
     pub(crate) stages: Stages,
+    pub(crate) nursery: Arc<Nursery>,
     pub(crate) home: Option<String>,
 }
 
@@ -70,6 +75,7 @@ pub(crate) struct Children {
     feed: Pointer<FeedMsg>,
     store: Pointer<StoreMsg>,
     models: BTreeMap<String, Pointer<ModelMsg>>,
+    indexer: Pointer<IndexMsg>,
     tools: Pointer<ToolMsg>,
     gate: Pointer<GateMsg>,
     supervisor: Pointer<SupervisorMsg>,
@@ -82,6 +88,7 @@ pub(crate) struct Handles {
     pub(crate) feed: Handle<FeedMsg>,
     pub(crate) store: Handle<StoreMsg>,
     pub(crate) models: BTreeMap<String, Handle<ModelMsg>>,
+    pub(crate) indexer: Handle<IndexMsg>,
     pub(crate) tools: Handle<ToolMsg>,
     pub(crate) gate: Handle<GateMsg>,
     pub(crate) supervisor: Handle<SupervisorMsg>,
@@ -98,6 +105,7 @@ impl Children {
                 .into_keys()
                 .map(|name| (name, Pointer::new("the model client")))
                 .collect(),
+            indexer: Pointer::new("the indexer"),
             tools: Pointer::new("the tool executor"),
             gate: Pointer::new("the permission gate"),
             supervisor: Pointer::new("the loop supervisor"),
@@ -115,6 +123,7 @@ impl Children {
                 .iter()
                 .map(|(name, pointer)| (name.clone(), pointer.handle()))
                 .collect(),
+            indexer: self.indexer.handle(),
             tools: self.tools.handle(),
             gate: self.gate.handle(),
             supervisor: self.supervisor.handle(),
@@ -125,7 +134,8 @@ impl Children {
     pub(crate) fn in_order(&self) -> Vec<Child> {
         let mut order = vec![Child::Feed, Child::SessionStore];
         order.extend(self.models.keys().cloned().map(Child::ModelClient));
-        order.extend([Child::ToolExecutor, Child::PermissionGate, Child::LoopSupervisor]);
+        order.extend([Child::Indexer, Child::ToolExecutor]);
+        order.extend([Child::PermissionGate, Child::LoopSupervisor]);
         order
     }
 
@@ -150,8 +160,13 @@ impl Children {
                 let client = ModelClient::start(client_args(args, provider), root).await?;
                 Ok(point(pointer, client))
             }
+            Child::Indexer => {
+                let indexer = Indexer::start(args.indexer.clone(), root).await?;
+                Ok(point(&self.indexer, indexer))
+            }
             Child::ToolExecutor => {
-                let executor = ToolExecutor::start(args.executor.clone(), root).await?;
+                let executor = crate::indexing::searching(args, self.indexer.handle());
+                let executor = ToolExecutor::start(executor, root).await?;
                 Ok(point(&self.tools, executor))
             }
             Child::PermissionGate => {
@@ -204,6 +219,7 @@ impl Children {
             registry: args.tools.clone(),
             remote: remote(args),
             hooks: hooks(args),
+            nursery: Arc::clone(&args.nursery),
             stages: args.stages.clone(),
             config: Arc::new(core_config(&args.settings)),
             sandbox: args.executor.sandboxing.level(),
@@ -225,6 +241,7 @@ impl Children {
                     halt(pointer).await;
                 }
             }
+            Child::Indexer => halt(&self.indexer).await,
             Child::ToolExecutor => halt(&self.tools).await,
             Child::PermissionGate => halt(&self.gate).await,
             Child::LoopSupervisor => halt(&self.supervisor).await,
@@ -325,21 +342,40 @@ fn on_expiry(permission: &PermissionConfig) -> agentd_turn::OnExpiry {
     }
 }
 
+/// A share as thousandths.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share between 0 and 1, as it was checked"
+)]
+fn permille(share: f64) -> u64 {
+    (share * 1_000.0).round() as u64
+}
+
+/// What models are asked beside the turns.
+fn side_rules(config: &SideCallsConfig) -> agentd_turn::SideRules {
+    agentd_turn::SideRules {
+        model: config.model.clone(),
+        titles: config.titles,
+        summaries: config.summaries,
+        intents: config.intents,
+        intent_below_permille: u32::try_from(permille(config.intent_below)).unwrap_or(0),
+        max_output: config.max_tokens,
+        within_ms: config.timeout_ms,
+    }
+}
+
 /// The settings of the pure core.
 fn context_rules(config: &ContextConfig) -> agentd_turn::ContextRules {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a share between 0 and 1, as it was checked"
-    )]
-    let compact_at_permille = (config.compact_at * 1_000.0).round() as u64;
     agentd_turn::ContextRules {
-        compact_at_permille,
+        compact_at_permille: permille(config.compact_at),
         keep_recent_tokens: config.keep_recent_tokens,
         reserve_tokens: config.reserve_tokens,
         prune_protect_tokens: config.prune_protect_tokens,
         prune_min_tokens: config.prune_min_tokens,
         summary_ms: config.summary_timeout_ms,
+        count_margin_permille: permille(config.count_margin),
+        count_ms: config.count_timeout_ms,
     }
 }
 
@@ -349,6 +385,8 @@ fn core_config(settings: &Settings) -> agentd_turn::Config {
         judge_timeout_ms: judge_timeout_ms(settings),
         hooks: settings.hooks.heard(),
         stop_rounds: settings.hooks.stop_rounds,
+        max_children: settings.agents.max_children,
+        max_depth: settings.agents.max_depth,
         max_retries: settings.retry.max_retries,
         base_ms: settings.retry.base_ms,
         cap_ms: settings.retry.cap_ms,
@@ -356,6 +394,7 @@ fn core_config(settings: &Settings) -> agentd_turn::Config {
         on_expiry: on_expiry(&settings.permission),
         max_queue: settings.limits.queue_inputs as usize,
         context: context_rules(&settings.context),
+        side: side_rules(&settings.side_calls),
         ..agentd_turn::Config::default()
     }
 }

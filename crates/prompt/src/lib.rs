@@ -21,6 +21,7 @@ mod library;
 mod mention;
 mod places;
 mod prompt;
+mod side;
 mod skills;
 mod slash;
 #[cfg(test)]
@@ -34,5 +35,6 @@ pub use instructions::instruction_files;
 pub use mention::{Mention, mentions};
 pub use places::{Origin, PROJECT_DIRECTORY, Places};
 pub use prompt::{Layers, build, session_prompt, sources};
+pub use side::{SideQuestion, intent_question, summary_question, title_question};
 pub use skills::{Skill, skill, skill_list};
 pub use slash::{Slash, slash};

@@ -239,6 +239,9 @@ answers! {
         input: Option<InputId>,
         /// The log's head.
         seq: Seq,
+        /// What the person who typed it should know, and no fault.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notices: Vec<String>,
     }
     /// Answer of `input.send`: it is durable.
     Sent {
@@ -249,6 +252,9 @@ answers! {
         /// What a command answers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<String>,
+        /// What the person who typed it should know, and no fault.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notices: Vec<String>,
     }
     /// Answer of other commands: the log's head after it.
     Done {
@@ -364,6 +370,14 @@ pub enum Delta {
         offset: u64,
         /// The text.
         text: String,
+    },
+    /// The open questions of a sub-agent, told to the viewers of the root: all of them, so none says that none is left.
+    #[serde(rename = "subagent.asks")]
+    Asks {
+        /// The sub-agent.
+        child: SessionId,
+        /// Its questions.
+        approvals: Vec<OpenApproval>,
     },
     /// The derived state changed.
     #[serde(rename = "status")]

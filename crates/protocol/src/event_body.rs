@@ -6,6 +6,8 @@ use crate::payload_hook::*;
 use crate::payload_job::*;
 use crate::payload_plan::*;
 use crate::payload_session::*;
+use crate::payload_side::*;
+use crate::payload_subagent::*;
 use crate::payload_talk::*;
 use crate::payload_turn::*;
 use serde::{Deserialize, Serialize};
@@ -95,6 +97,12 @@ pub enum EventBody {
     /// A background command is gone, and nobody saw its end.
     #[serde(rename = "job.lost")]
     JobLost(JobLost),
+    /// A call became a session of its own.
+    #[serde(rename = "subagent.started")]
+    SubagentStarted(SubagentStarted),
+    /// That session has ended.
+    #[serde(rename = "subagent.finished")]
+    SubagentFinished(SubagentFinished),
     /// Old messages were replaced by a summary.
     #[serde(rename = "context.compacted")]
     ContextCompacted(ContextCompacted),
@@ -113,6 +121,9 @@ pub enum EventBody {
     /// The conversation that was to be compacted stays as it is.
     #[serde(rename = "context.kept")]
     ContextKept(ContextKept),
+    /// A model was asked beside the turns.
+    #[serde(rename = "side_call.finished")]
+    SideCallFinished(SideCallFinished),
     /// A limit was hit.
     #[serde(rename = "limit.reached")]
     LimitReached(LimitReached),
@@ -189,12 +200,15 @@ impl EventBody {
             Self::JobStarted(_) => "job.started",
             Self::JobFinished(_) => "job.finished",
             Self::JobLost(_) => "job.lost",
+            Self::SubagentStarted(_) => "subagent.started",
+            Self::SubagentFinished(_) => "subagent.finished",
             Self::ContextCompacted(_) => "context.compacted",
             Self::ContextTruncated(_) => "context.truncated",
             Self::ContextPruned(_) => "context.pruned",
             Self::ContextTrimmed(_) => "context.trimmed",
             Self::CompactionAsked(_) => "compaction.asked",
             Self::ContextKept(_) => "context.kept",
+            Self::SideCallFinished(_) => "side_call.finished",
             Self::LimitReached(_) => "limit.reached",
             Self::WarningRaised(_) => "warning.raised",
             Self::TurnFinished(_) => "turn.finished",
@@ -247,12 +261,15 @@ from_payload!(
     JobStarted,
     JobFinished,
     JobLost,
+    SubagentStarted,
+    SubagentFinished,
     ContextCompacted,
     ContextTruncated,
     ContextPruned,
     ContextTrimmed,
     CompactionAsked,
     ContextKept,
+    SideCallFinished,
     LimitReached,
     WarningRaised,
     TurnFinished,

@@ -2,6 +2,7 @@
 
 use crate::event::Seq;
 use crate::ids::SessionId;
+use crate::payload_plan::PlanThen;
 use crate::payload_talk::TodoItem;
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +56,9 @@ pub struct HistoryStarted {
     /// The list of things to do as it was at that point.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub todo: Vec<TodoItem>,
+    /// The plan as it was at that point.
+    #[serde(default, skip_serializing_if = "PlanThen::is_none")]
+    pub plan: PlanThen,
     /// What was done since and stays done: commands, requests to the network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<String>,
@@ -93,6 +97,9 @@ pub struct SessionRewound {
     /// The list of things to do as it was then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub todo: Vec<TodoItem>,
+    /// The plan as it was then.
+    #[serde(default, skip_serializing_if = "PlanThen::is_none")]
+    pub plan: PlanThen,
     /// What stays done.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stays: Vec<String>,

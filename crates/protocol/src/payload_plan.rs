@@ -32,6 +32,17 @@ pub enum Intent {
     Uncertain,
 }
 
+/// Who says what an input wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IntentSource {
+    /// Its words.
+    #[default]
+    Heuristics,
+    /// A model.
+    Model,
+}
+
 /// `intent.classified`: what the inputs of a turn want, and what follows for planning.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct IntentClassified {
@@ -43,6 +54,9 @@ pub struct IntentClassified {
     pub reason: String,
     /// Whether the turn begins with a plan.
     pub planning: bool,
+    /// Who says so.
+    #[serde(default)]
+    pub source: IntentSource,
 }
 
 /// How far a step of a plan is.
@@ -82,4 +96,22 @@ pub struct PlanUpdated {
     /// Why it was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// A plan as it was at an earlier point.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PlanThen {
+    /// Its steps.
+    pub steps: Vec<PlanStep>,
+    /// How often it was changed.
+    #[serde(default)]
+    pub replans: u32,
+}
+
+impl PlanThen {
+    /// There was none.
+    #[must_use]
+    pub const fn is_none(&self) -> bool {
+        self.steps.is_empty()
+    }
 }

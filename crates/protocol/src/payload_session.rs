@@ -6,6 +6,7 @@ use crate::ids::{ApprovalId, InputId, SessionId};
 use crate::limits::{Budget, LoopLimits, PermissionMode, Usage};
 use crate::payload_context::{AttachedFile, CompactionCause};
 use crate::payload_prompt::PromptSources;
+use crate::payload_subagent::Errand;
 use crate::vocabulary::{Delivery, Labels, LimitKind, NoteKind, Recovered};
 use serde::{Deserialize, Serialize};
 
@@ -47,9 +48,15 @@ pub struct SessionCreated {
     /// Permission rules given at creation: `allow Tool(x)`, `deny Tool(x)`, `ask Tool(x)`.
     #[serde(default)]
     pub rules: Vec<String>,
+    /// It is a sub-agent, and works for its parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errand: Option<Box<Errand>>,
     /// What the system prompt is made from besides this; absent in the logs of older versions, whose files are read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Box<PromptSources>>,
+    /// Nobody gave the title: it was made from the first input, and a model may find a better one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub derived_title: bool,
 }
 
 /// `session.updated`: settings changed; absent fields did not.
@@ -70,6 +77,9 @@ pub struct SessionUpdated {
     /// New budget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// What was done so far, in a few sentences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
 }
 
 /// `session.paused`: no new model call starts until it is resumed.

@@ -5,6 +5,7 @@ use crate::event::Seq;
 use crate::ids::{ApprovalId, InputId, SessionId, ToolCallId, TurnId};
 use crate::limits::{Budget, PermissionMode, Usage};
 use crate::payload_job::RunningJob;
+use crate::payload_subagent::Spent;
 use crate::payload_talk::TodoItem;
 use crate::stamp::Timestamp;
 use crate::vocabulary::{ApprovalKind, Delivery, Labels, Scope, TurnError};
@@ -204,6 +205,12 @@ pub struct OpenApproval {
     /// How often nobody answered in time.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub level: u32,
+    /// A sub-agent asks: the session at the top of its tree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub root: Option<SessionId>,
+    /// The titles from the root down to the sub-agent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub path: Vec<String>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
@@ -274,9 +281,24 @@ pub struct Summary {
     /// What the agent means to do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub todo: Vec<TodoItem>,
+    /// What was done so far, in a few sentences, where a model was asked for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
     /// Background jobs that run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub jobs: Vec<RunningJob>,
+    /// Milliseconds inside turns.
+    #[serde(default)]
+    pub time_ms: u64,
+    /// Sub-agents that have not ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<SessionId>,
+    /// How many there have been.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub subagents: u32,
+    /// What those that ended spent, with all below them.
+    #[serde(default)]
+    pub below: Spent,
     /// When a parked session goes on by itself.
     #[serde(default)]
     pub wake_at: Option<Timestamp>,

@@ -91,6 +91,8 @@ impl Shell {
                 event,
             } => self.tool_news(tool_call, attempt, event).await,
             SessionMsg::Job(news) => self.job_news(news).await,
+            SessionMsg::Told { heard } => self.advance(Input::Told { heard }).await,
+            SessionMsg::TreeSpent { number, spent } => self.advance(Input::TreeSpent { number, spent }).await,
             SessionMsg::Reworked {
                 seq,
                 reworked,
@@ -117,6 +119,8 @@ impl Shell {
                 Ok(())
             }
             SessionMsg::CompactionOverdue { call, attempt } => self.summary_overdue((call, attempt)).await,
+            SessionMsg::SideOverdue { call } => self.side_overdue(call).await,
+            SessionMsg::Counted { call, tokens } => self.weighed(call, tokens).await,
             SessionMsg::AppendOverdue { number } => {
                 self.overdue(number);
                 Ok(())

@@ -24,8 +24,11 @@ impl Asked {
             | Command::Pause { .. }
             | Command::Resume { .. }
             | Command::Close { .. }
+            | Command::ChildEnded { .. }
+            | Command::Tell
             | Command::Rework(_)
             | Command::Compact
+            | Command::Summarize
             | Command::Update { .. } => Self::Other,
         }
     }
@@ -43,12 +46,14 @@ impl Asked {
                     name,
                     input: *input,
                     seq: *seq,
+                    notices: Vec::new(),
                 })
             }
             (_, Reply::Sent { input, seq }) => serde_json::to_string(&Sent {
                 input: *input,
                 seq: *seq,
                 said: None,
+                notices: Vec::new(),
             }),
             (Self::Decide(approval), Reply::Done { seq }) => serde_json::to_string(&Decided {
                 approval,

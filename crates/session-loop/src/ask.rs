@@ -28,12 +28,14 @@ impl Sharing {
         created.labels.get(&self.share_by).cloned().unwrap_or_default()
     }
 
-    /// A label decides; without one nobody waits for a headless session or a child.
+    /// A label decides; without one nobody waits for a headless session, or for one that another program started.
     fn lane(&self, created: &SessionCreated) -> Lane {
         match created.labels.get(&self.lane_by).map(String::as_str) {
             Some("background") => Lane::Background,
             Some("interactive") => Lane::Interactive,
-            _ if created.limits.headless || created.parent.is_some() => Lane::Background,
+            // A sub-agent is as urgent as the session that it works for.
+            _ if created.limits.headless => Lane::Background,
+            _ if created.parent.is_some() && created.errand.is_none() => Lane::Background,
             _ => Lane::Interactive,
         }
     }
@@ -88,7 +90,9 @@ mod tests {
             system_prompt: None,
             append_system_prompt: None,
             rules: Vec::new(),
+            errand: None,
             prompt: None,
+            derived_title: false,
         }
     }
 

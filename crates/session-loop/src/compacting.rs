@@ -3,16 +3,15 @@
 
 use crate::error::LoopError;
 use crate::shell::Shell;
+use crate::side::{Question, words_of};
 use crate::work::Task;
 use crate::workers::ModelJob;
 use agentd_actor_kit::{Alarm, CallEvent, SessionMsg, Work};
-use agentd_protocol::{Block, CallId, CompactionCause, ContextCompacted, Message, Role, Usage};
-use agentd_provider::{
-    Adjust, Dialect, EncodedHistory, ModelSpec, Params, Prompt, RequestBody, encode_prefix, encode_suffix,
-};
+use agentd_protocol::{CallId, CompactionCause, ContextCompacted, SidePurpose, Usage};
+use agentd_provider::{Adjust, Dialect, ModelSpec};
 use agentd_text::redact_known;
 use agentd_transcript::{SUMMARISER, estimate_tokens, retelling, summary_tokens};
-use agentd_turn::{Effect, Input, ModelAnswer, Shrink, Shrunk, Summariser};
+use agentd_turn::{Effect, Input, ModelAnswer, Shrink, Shrunk, SideEnded, Summariser};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -189,45 +188,16 @@ impl Shell {
     }
 
     fn part_job(&self, compacting: &Compacting, part: &str) -> Option<ModelJob> {
-        let (_, client) = self.services.models.get(&compacting.by.model).ok()?;
         let spec = &compacting.spec;
-        let message = Arc::new(Message {
-            role: Role::User,
-            content: vec![Block::text(retelling(&compacting.so_far, part))],
-        });
-        let messages = vec![message];
-        let mut history = EncodedHistory::new();
-        history.extend(spec, 0, &messages);
-        let params = Params {
-            max_output: u32::try_from(max_output(spec, &compacting.plan)).ok(),
-            ..Params::default()
-        };
-        let tokens = estimate_tokens(part).saturating_add(estimate_tokens(&compacting.so_far));
-        let ask = self.services.sharing.ask(
-            self.session,
-            self.agent.durable().settings.as_ref(),
-            spec,
-            (compacting.by.credential.clone(), false),
-            tokens,
-        );
-        Some(ModelJob {
-            to: self.me.clone(),
+        self.side_job(Question {
             call: compacting.call,
-            attempt: 1,
             spec: Arc::clone(spec),
-            client,
-            ask,
-            tools: Vec::new(),
-            body: RequestBody::new(
-                encode_prefix(spec, &Prompt { system: SUMMARISER }, &[], &params),
-                &history,
-                encode_suffix(spec, &[], &params),
-            ),
-            messages: if spec.record.is_some() {
-                messages
-            } else {
-                Vec::new()
-            },
+            model: &compacting.by.model,
+            credential: compacting.by.credential.clone(),
+            system: SUMMARISER,
+            text: retelling(&compacting.so_far, part),
+            max_output: u32::try_from(max_output(spec, &compacting.plan)).unwrap_or(u32::MAX),
+            in_background: false,
         })
     }
 
@@ -261,15 +231,7 @@ impl Shell {
         if let Some(cost) = answer.cost_usd {
             *compacting.cost_usd.get_or_insert_default() += cost;
         }
-        let texts = answer.content.iter().filter_map(|block| match block {
-            Block::Text { text } => Some(text.as_str()),
-            Block::Image { .. }
-            | Block::Thinking { .. }
-            | Block::ToolUse { .. }
-            | Block::ToolResult { .. }
-            | Block::Unknown => None,
-        });
-        let text = texts.collect::<Vec<_>>().join("\n");
+        let text = words_of(answer);
         if text.trim().is_empty() {
             return Err("the model wrote no summary");
         }
@@ -320,13 +282,23 @@ impl Shell {
         self.run_followers().await
     }
 
-    /// Nobody waits for it any more.
+    /// Nobody waits for it any more. The parts that were told have cost something; what the one that was cut off cost
+    /// nobody says.
     fn stop_shrinking(&mut self, id: (CallId, u32)) {
-        if let Some(compacting) = self.compacting.take_if(|run| run.id == id) {
-            self.kids.kill(&Work::Model {
-                call: compacting.call,
-                attempt: 1,
-            });
+        let Some(compacting) = self.compacting.take_if(|run| run.id == id) else {
+            return;
+        };
+        let call = compacting.call;
+        self.kids.kill(&Work::Model { call, attempt: 1 });
+        if compacting.usage.total() > 0 || compacting.cost_usd.is_some() {
+            self.follow.push_back(Task::of(Input::SideEnded(SideEnded {
+                call,
+                purpose: SidePurpose::Compaction,
+                model: compacting.by.model,
+                text: Err("nobody waits for it any more".to_owned()),
+                usage: compacting.usage,
+                cost_usd: compacting.cost_usd,
+            })));
         }
     }
 }

@@ -26,7 +26,12 @@ pub(crate) fn command(mut command: Command) -> Command {
         }
         Command::Update { title, .. } => maybe(title),
         // What it says of commands was concealed when it came into the log.
-        Command::CancelInput(_) | Command::Rework(_) | Command::Compact => {}
+        Command::ChildEnded { ended, .. } => text(&mut ended.text),
+        Command::CancelInput(_)
+        | Command::Tell
+        | Command::Rework(_)
+        | Command::Compact
+        | Command::Summarize => {}
     }
     command
 }

@@ -2,6 +2,7 @@
 
 use crate::outbox::After;
 use crate::shell::Shell;
+use crate::weighing::Weighing;
 use crate::work::{ModelRun, Task, ToolRun};
 use crate::workers::{ModelJob, ToolJob};
 use agentd_actor_kit::{Done, FeedMsg, GateMsg, SessionMsg, Work};
@@ -57,6 +58,25 @@ impl Shell {
                 .await;
             }
             effect @ (Effect::Shrink { .. } | Effect::StopShrinking { .. }) => self.resize(effect).await,
+            Effect::StartSide(side) => self.start_side(side).await,
+            Effect::DropSide { call } => self.drop_side(call),
+            Effect::CountTokens {
+                call,
+                model,
+                credential,
+                without,
+                within_ms,
+            } => {
+                self.weigh(Weighing {
+                    call,
+                    model,
+                    credential,
+                    without,
+                    within_ms,
+                })
+                .await;
+            }
+            Effect::DropCount { call } => self.drop_count(call),
             Effect::KillModel { call, attempt } => self.kill_model(call, attempt),
             Effect::Judge {
                 tool_call,
@@ -72,6 +92,16 @@ impl Shell {
             } => self.run_tool(tool_call, &name, &input).await,
             Effect::KillTool { tool_call } => self.kill_tool(tool_call),
             Effect::Rework { work } => self.rework(*work).await,
+            Effect::StartChild {
+                tool_call,
+                child,
+                name,
+                input,
+            } => self.start_child(tool_call, child, &name, &input),
+            Effect::StopChild { child, reason } => self.stop_child(child, reason),
+            Effect::TellParent { parent, ended } => self.tell_parent(parent, *ended),
+            Effect::TellRoot => self.tell_root(),
+            Effect::AskTree { number, root, parent } => self.ask_tree(number, root, parent),
             Effect::KillJobs => self.jobs.kill_all(),
             Effect::SetTimer {
                 key,
@@ -262,7 +292,7 @@ impl Shell {
     fn count_deciders(&self, approval: ApprovalId) {
         let done = Done::cast(&self.me, move |count| SessionMsg::Deciders { approval, count });
         self.services.feed.cast(FeedMsg::Deciders {
-            session: self.session,
+            sessions: self.watched_at(),
             done,
         });
     }

@@ -107,7 +107,8 @@ impl Shell {
         };
         Mandate {
             bound: durable.bound(tool_call).cloned(),
-            judges: (matches!(prepared.subject, Subject::Url(_)) || prepared.name == "SemanticSearch").then(judges),
+            judges: (matches!(prepared.subject, Subject::Url(_)) || prepared.name == "SemanticSearch")
+                .then(judges),
         }
     }
 

@@ -20,6 +20,9 @@ impl Shell {
         if self.summarises(call) {
             return self.summary_news(event).await;
         }
+        if self.is_beside(call) {
+            return self.side_news(call, event).await;
+        }
         let Some(run) = self
             .model
             .as_mut()
@@ -79,6 +82,7 @@ impl Shell {
             | Delta::ToolInput(_)
             | Delta::ToolOutput { .. }
             | Delta::Status(_)
+            | Delta::Asks { .. }
             | Delta::Unknown => None,
         };
         self.services.feed.cast(FeedMsg::Delta {
@@ -151,6 +155,7 @@ impl Shell {
                 let records = vec![Hooks::lost(event, &why.to_string())];
                 self.advance(Input::Heard { number, records }).await
             }
+            Work::Count { call } => self.weighed(call, None).await,
             Work::Rework { seq } => self.rework_down(seq, &why).await,
             Work::Tool { tool_call, attempt } => {
                 let outcome = ToolOutcome::text(ToolStatus::Error, last_words(&why)).coded("E_TOOL");

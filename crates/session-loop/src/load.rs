@@ -214,7 +214,7 @@ fn decoded(seq: Seq, line: &[u8]) -> Result<Event, LoopError> {
     EncodedEvent::decode(line).map_err(|source| LoopError::Line { seq, source })
 }
 
-fn answer<T>(answer: Result<Result<T, StoreError>, CallError>) -> Result<T, LoopError> {
+pub(crate) fn answer<T>(answer: Result<Result<T, StoreError>, CallError>) -> Result<T, LoopError> {
     match answer {
         Ok(Ok(value)) => Ok(value),
         Ok(Err(error)) => Err(LoopError::Refused(Fault::from(error))),

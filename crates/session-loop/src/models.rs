@@ -2,7 +2,7 @@
 
 use agentd_actor_kit::{Handle, ModelMsg};
 use agentd_protocol::TurnError;
-use agentd_provider::{ModelSpec, Registry};
+use agentd_provider::{ModelSpec, Registry, may_count};
 use agentd_turn::ModelFacts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,6 +40,7 @@ impl Models {
                 .compat
                 .prompt_cache
                 .then_some(spec.capabilities.min_cache_tokens),
+            counts: may_count(&spec),
         })
     }
 

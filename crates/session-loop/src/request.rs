@@ -110,6 +110,24 @@ impl Requests {
         RequestBody::new(prefix, &self.history, suffix)
     }
 
+    /// The body of the next request with all that will join it, as far as that is known. Nothing of it is kept: what is
+    /// kept is what was sent.
+    pub(crate) fn ahead(&self, kit: &Kit, spec: &ModelSpec, transcript: &Transcript) -> RequestBody {
+        let mut history = self.history.clone();
+        history.extend(spec, transcript.generation(), &transcript.upcoming());
+        let tools = definitions(kit.registry(), kit.offered());
+        let params = Params {
+            cache_key: &self.cache_key,
+            ..Params::default()
+        };
+        let prompt = Prompt { system: &self.system };
+        RequestBody::new(
+            encode_prefix(spec, &prompt, &tools, &params),
+            &history,
+            encode_suffix(spec, &tools, &params),
+        )
+    }
+
     fn frame(&mut self, kit: &Kit, spec: &Arc<ModelSpec>, tools_off: bool) -> (Bytes, Bytes) {
         if let Some(frame) = &self.frame
             && Arc::ptr_eq(&frame.spec, spec)

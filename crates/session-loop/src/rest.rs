@@ -60,7 +60,8 @@ impl Shell {
             Some(_) => Some(timing.parked),
             // Created and left alone: nobody is talking to it, so a thousand of them at once cost nothing.
             None if durable.last.is_none() && durable.turn.is_none() => Some(Duration::ZERO),
-            None if durable.approvals.is_empty() => Some(timing.idle),
+            // A sub-agent that ended has nobody to wait for, and who waits for one is woken by it.
+            None if durable.approvals.is_empty() && durable.children.is_empty() => Some(timing.idle),
             None => Some(timing.parked),
         }
     }

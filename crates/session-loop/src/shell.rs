@@ -10,11 +10,12 @@ use crate::outbox::{After, Asker, Batch, Outbox};
 use crate::request::Requests;
 use crate::rest::Rest;
 use crate::services::Services;
+use crate::side::Side;
 use crate::stages::Track;
 use crate::timers::Timers;
 use crate::work::{ModelRun, Planned, Task, ToolRun};
 use agentd_actor_kit::{Alarm, Earlier, Kids, SessionMsg, SupervisorMsg, Work};
-use agentd_protocol::{Event, EventBody, SessionId, ToolCallId, ToolOutcome};
+use agentd_protocol::{CallId, Event, EventBody, SessionId, ToolCallId, ToolOutcome};
 use agentd_store::{Blob, EncodedEvent, IdempotencyKey};
 use agentd_tools::{FilesSeen, Jobs};
 use agentd_transcript::Transcript;
@@ -54,6 +55,10 @@ pub struct Shell {
     pub(crate) windows: BTreeMap<String, u64>,
     /// The summary that a model writes.
     pub(crate) compacting: Option<Box<Compacting>>,
+    /// What models are asked beside the turn.
+    pub(crate) sides: BTreeMap<CallId, Side>,
+    /// The next request is counted for this model.
+    pub(crate) weighing: Option<(CallId, String)>,
     pub(crate) tools: BTreeMap<ToolCallId, ToolRun>,
     /// Calls that are being judged, or are allowed and not yet started.
     pub(crate) planned: BTreeMap<ToolCallId, Planned>,
@@ -107,6 +112,8 @@ impl Shell {
             model: None,
             windows: BTreeMap::new(),
             compacting: None,
+            sides: BTreeMap::new(),
+            weighing: None,
             tools: BTreeMap::new(),
             planned: BTreeMap::new(),
             told: BTreeMap::new(),
@@ -223,7 +230,15 @@ impl Shell {
     fn due(&mut self, effect: Effect) -> Option<Effect> {
         let waits = matches!(
             effect,
-            Effect::RunTool { .. } | Effect::AddRule { .. } | Effect::AskHooks { .. } | Effect::Rework { .. }
+            Effect::RunTool { .. }
+                | Effect::AddRule { .. }
+                | Effect::AskHooks { .. }
+                | Effect::Rework { .. }
+                | Effect::StartChild { .. }
+                | Effect::StopChild { .. }
+                | Effect::TellParent { .. }
+                | Effect::TellRoot
+                | Effect::AskTree { .. }
         );
         if !waits {
             return Some(effect);

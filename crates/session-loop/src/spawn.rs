@@ -1,8 +1,8 @@
 //! The real kids.
 
-use crate::workers::{ModelJob, ToolJob, Workers};
+use crate::workers::{CountJob, ModelJob, ToolJob, Workers};
 use agentd_actor_kit::{Handle, StoreMsg};
-use agentd_model_client::{CallStart, ModelCall};
+use agentd_model_client::{CallStart, CountStart, ModelCall, TokenCount};
 use agentd_tool_executor::{ToolCall, ToolStart};
 use agentd_tools::Remote;
 use async_trait::async_trait;
@@ -37,6 +37,21 @@ impl Workers for KidSpawner {
             messages: job.messages,
         };
         ModelCall::start(start, supervisor).await
+    }
+
+    async fn count(&self, job: CountJob) -> Result<ActorCell, SpawnErr> {
+        let supervisor = job.to.get_cell();
+        let start = CountStart {
+            to: job.to,
+            call: job.call,
+            spec: job.spec,
+            client: job.client,
+            http: self.http.clone(),
+            body: job.body,
+            credential: job.credential,
+            within: job.within,
+        };
+        TokenCount::start(start, supervisor).await
     }
 
     async fn tool(&self, job: ToolJob) -> Result<ActorCell, SpawnErr> {

@@ -2,7 +2,7 @@
 
 use agentd_protocol::{Choice, TodoItem};
 use agentd_tools::Prepared;
-use agentd_turn::{PlanTalk, Talk};
+use agentd_turn::{Order, PlanTalk, Talk};
 use serde_json::Value;
 
 /// What a call says, if it is one that the loop answers. Its arguments have passed the tool's schema.
@@ -11,6 +11,15 @@ pub(crate) fn talk(prepared: &Prepared) -> Option<Talk> {
         "TodoWrite" => Some(Talk::Todo(items(&prepared.input))),
         "ExitPlanMode" => Some(Talk::LeavePlanMode(text(&prepared.input, "plan"))),
         "Plan" => Some(Talk::Plan(plan(&prepared.input))),
+        "Task" => Some(Talk::Delegate(Order {
+            purpose: text(&prepared.input, "description"),
+            prompt: text(&prepared.input, "prompt"),
+            agent: prepared
+                .input
+                .get("agent")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
+        })),
         "AskUser" => Some(Talk::Ask {
             question: text(&prepared.input, "question"),
             choices: choices(&prepared.input),

@@ -37,6 +37,25 @@ pub struct ModelJob {
     pub messages: Vec<Arc<Message>>,
 }
 
+/// The next request is counted.
+#[derive(Debug)]
+pub struct CountJob {
+    /// Who gets the answer; also the kid's supervisor.
+    pub to: ActorRef<SessionMsg>,
+    /// Handed back with the answer.
+    pub call: CallId,
+    /// Whom to ask.
+    pub spec: Arc<ModelSpec>,
+    /// Who remembers which servers count.
+    pub client: Handle<ModelMsg>,
+    /// The request.
+    pub body: RequestBody,
+    /// The credential to use.
+    pub credential: Option<String>,
+    /// It may take so long.
+    pub within: Duration,
+}
+
 /// One run of a tool call.
 #[derive(Debug)]
 pub struct ToolJob {
@@ -88,6 +107,15 @@ pub trait Workers: Debug + Send + Sync {
     async fn model(&self, job: ModelJob) -> Result<ActorCell, SpawnErr>;
     /// Starts a run of a tool call.
     async fn tool(&self, job: ToolJob) -> Result<ActorCell, SpawnErr>;
+    /// Has a request counted; who has nobody to ask says so.
+    async fn count(&self, job: CountJob) -> Result<ActorCell, SpawnErr> {
+        let supervisor = job.to.get_cell();
+        let CountJob { to, call, .. } = job;
+        let work = async move {
+            let _ = to.cast(SessionMsg::Counted { call, tokens: None });
+        };
+        spawn_kid(work, supervisor).await
+    }
     /// Starts to put files and the conversation back.
     async fn rework(&self, job: ReworkJob) -> Result<ActorCell, SpawnErr> {
         let supervisor = job.to.get_cell();

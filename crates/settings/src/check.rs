@@ -3,6 +3,7 @@
 mod index;
 mod models;
 mod network;
+mod side_calls;
 
 use crate::error::Problem;
 use crate::load::Loaded;
@@ -46,6 +47,7 @@ pub(crate) fn check(loaded: &Loaded) -> Vec<Problem> {
     check.mcp();
     check.agents();
     check.index();
+    check.side_calls();
     if check.problems.is_empty() {
         check.problems = unsupported(loaded);
     }

@@ -25,6 +25,7 @@ mod rules;
 mod sandbox;
 mod session;
 mod settings;
+mod side_calls;
 mod suggest;
 mod unsupported;
 mod view;
@@ -51,6 +52,7 @@ pub use session::{
     BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, SessionBudget, Shape, ToolsConfig,
 };
 pub use settings::{SHIPPED, Settings};
+pub use side_calls::SideCallsConfig;
 pub use view::mask_url;
 pub use web::{Opened, OpenedPlace, WebConfig};
 pub use webhook::{OnExpiry, WebhookConfig};

@@ -166,6 +166,10 @@ pub struct ContextConfig {
     pub prune_min_tokens: u64,
     /// How long a model may take for a summary; 0: summaries are made without a model.
     pub summary_timeout_ms: u64,
+    /// Have the provider count where the estimate is this close to the line, as a share of it; 0 never.
+    pub count_margin: f64,
+    /// How long a count may take.
+    pub count_timeout_ms: u64,
 }
 
 impl Default for ContextConfig {
@@ -178,6 +182,8 @@ impl Default for ContextConfig {
             prune_protect_tokens: 40_000,
             prune_min_tokens: 20_000,
             summary_timeout_ms: 120_000,
+            count_margin: 0.1,
+            count_timeout_ms: 3_000,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::models::{
 };
 use crate::sandbox::SandboxConfig;
 use crate::session::{BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, ToolsConfig};
+use crate::side_calls::SideCallsConfig;
 use agentd_protocol::Price;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -41,6 +42,8 @@ pub struct Settings {
     pub index: IndexConfig,
     /// `[context]`.
     pub context: ContextConfig,
+    /// `[side_calls]`.
+    pub side_calls: SideCallsConfig,
     /// `[permission]`.
     pub permission: PermissionConfig,
     /// `[sandbox]`.
@@ -74,6 +77,7 @@ impl Default for Settings {
             tools: ToolsConfig::default(),
             index: IndexConfig::default(),
             context: ContextConfig::default(),
+            side_calls: SideCallsConfig::default(),
             permission: PermissionConfig::default(),
             sandbox: SandboxConfig::default(),
             hooks: HooksConfig::default(),

@@ -18,6 +18,7 @@
 mod attach;
 mod calibrate;
 mod cut;
+mod digest;
 mod estimate;
 mod parts;
 mod prune;

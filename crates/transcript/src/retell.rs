@@ -114,7 +114,8 @@ fn pack(pieces: Vec<String>, part_bytes: usize) -> Vec<String> {
     parts
 }
 
-fn told(message: &Message) -> String {
+/// A message as text.
+pub(crate) fn told(message: &Message) -> String {
     let who = match message.role {
         Role::User => "Person",
         Role::Assistant => "Agent",

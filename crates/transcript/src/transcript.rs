@@ -28,11 +28,11 @@ pub struct Transcript {
     /// Accepted inputs that have not joined yet.
     pub(crate) inputs: BTreeMap<InputId, Vec<Block>>,
     /// Notes that join at the next request.
-    notes: Vec<Block>,
+    pub(crate) notes: Vec<Block>,
     pub(crate) step: StepCalls,
     pub(crate) tokens: u64,
     /// The provider's own count is in `tokens`.
-    counted: bool,
+    pub(crate) counted: bool,
     pub(crate) rate: Rates,
     /// Files that stand behind the summary.
     pub(crate) attached: Vec<AttachedFile>,

@@ -5,6 +5,7 @@ use crate::decide;
 use crate::draft::Draft;
 use crate::durable::{Durable, Phase};
 use crate::effect::Step;
+use crate::errand::Telling;
 use crate::error::FoldError;
 use crate::input::{Input, Scene, TimerKey};
 use crate::volatile::Volatile;
@@ -89,13 +90,19 @@ impl Agent {
         {
             return false;
         }
-        if !volatile.asked.is_empty() {
+        if !volatile.asked.is_empty() || !volatile.sides.is_empty() || volatile.weighing.is_some() {
+            return false;
+        }
+        let told = volatile.telling == Telling::Sent && !volatile.draining;
+        if told || volatile.tree.asking() {
             return false;
         }
         if !self.durable.jobs.is_empty() || self.durable.history.is_some() {
             return false;
         }
-        let runs = self.durable.open_calls().any(crate::OpenCall::is_running);
+        let here =
+            |call: &crate::OpenCall| call.is_running() && !crate::delegate::is_child(&self.durable, call);
+        let runs = self.durable.open_calls().any(here);
         if !volatile.pending.is_empty() || runs {
             return false;
         }

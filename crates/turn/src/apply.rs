@@ -86,6 +86,12 @@ impl Durable {
             EventBody::JobStarted(started) => self.job_started(started, at),
             EventBody::JobFinished(finished) => self.job_finished(finished),
             EventBody::JobLost(lost) => self.job_lost(lost),
+            EventBody::SideCallFinished(finished) => {
+                self.side_call_finished(finished);
+                Ok(())
+            }
+            EventBody::SubagentStarted(started) => self.subagent_started(started, at),
+            EventBody::SubagentFinished(finished) => self.subagent_finished(finished),
             EventBody::LimitReached(reached) => self.limit_reached(&reached.action),
             EventBody::TurnFinished(finished) => self.turn_finished(finished, at),
             EventBody::SessionRecovered(_) => self.recovered(at),
@@ -134,6 +140,7 @@ impl Durable {
         let settings = self.settings.as_mut().ok_or("the session was not created yet")?;
         if let Some(title) = &updated.title {
             settings.title.clone_from(title);
+            settings.derived_title = false;
         }
         if let Some(model) = &updated.model {
             settings.model.clone_from(model);
@@ -145,6 +152,9 @@ impl Durable {
         if let Some(budget) = updated.budget {
             settings.budget = budget;
             self.budget_warned = false;
+        }
+        if updated.summary.is_some() {
+            self.summary.clone_from(&updated.summary);
         }
         Ok(())
     }
@@ -238,7 +248,13 @@ impl Durable {
             Phase::BackingOff { retry_at, .. } if self.paused.is_none() && !turn.phase.parked() => {
                 now.min(*retry_at).since_ms(self.updated_at)
             }
-            Phase::Calling { .. } if turn.calls.iter().any(crate::OpenCall::is_running) => {
+            // What sub-agents take is counted with them.
+            Phase::Calling { .. }
+                if turn
+                    .calls
+                    .iter()
+                    .any(|call| call.is_running() && !crate::delegate::is_child(self, call)) =>
+            {
                 now.since_ms(self.updated_at)
             }
             Phase::BackingOff { .. }

@@ -130,6 +130,8 @@ impl Durable {
             grant: asked.grant.clone(),
             input: asked.binding.as_ref().map(|binding| binding.input.clone()),
             level: 0,
+            root: self.errand().map(|(_, errand)| errand.root),
+            path: self.path(),
         });
         Ok(())
     }

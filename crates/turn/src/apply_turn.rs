@@ -63,6 +63,7 @@ impl Durable {
             stops: 0,
             goes_on: None,
             planning: TurnPlan::of(planning.enabled && !planning.intent_gate),
+            classified: false,
             compactions: 0,
             compacted: (0, 0),
         });
@@ -113,6 +114,9 @@ impl Durable {
             return Err("an approval is open");
         }
         self.turn = None;
+        if self.errand().is_some() {
+            self.last_words.clone_from(&finished.text);
+        }
         self.last = Some(LastTurn {
             at,
             reason: finished.reason,

@@ -4,9 +4,10 @@ use crate::draft::Draft;
 use crate::durable::{Durable, Phase};
 use crate::effect::Effect;
 use crate::input::CallPlan;
-use crate::open_call::Stage;
+use crate::open_call::{OpenCall, Stage};
+use crate::talk::Talk;
 use crate::volatile::Volatile;
-use crate::{ending, judging, talk, words};
+use crate::{Config, delegate, ending, judging, talk, words};
 use agentd_protocol::{EffectClass, ToolCallId, ToolFinished, ToolOutcome, ToolStarted, ToolStatus};
 use std::collections::BTreeMap;
 
@@ -25,7 +26,7 @@ pub(crate) fn advance(draft: &mut Draft<'_, '_>) -> bool {
     if !draft.seen().draining {
         judge_planless(draft);
         let mut closed = false;
-        for id in startable(draft.durable(), draft.seen()) {
+        for id in startable(draft.durable(), draft.seen(), draft.config()) {
             closed |= start(draft, id);
         }
         return closed;
@@ -86,42 +87,79 @@ fn judge_planless(draft: &mut Draft<'_, '_>) {
     }
 }
 
-/// The calls whose place has come: adjacent reads together, anything else alone after everything before it.
-fn startable(durable: &Durable, volatile: &Volatile) -> Vec<ToolCallId> {
+/// What may run side by side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Read,
+    Subagent,
+    Alone,
+}
+
+/// The calls whose place has come: adjacent reads together, adjacent sub-agents together, anything else alone after
+/// everything before it.
+fn startable(durable: &Durable, volatile: &Volatile, config: &Config) -> Vec<ToolCallId> {
     let Some(turn) = &durable.turn else {
         return Vec::new();
     };
-    let most = durable.limits().max_parallel_tools.max(1);
-    let (mut reads, mut open_before, mut ready) = (0, false, Vec::new());
+    let mut group = None;
+    let (mut taken, mut ready) = (0, Vec::new());
     for call in turn.calls.iter().filter(|call| call.is_open()) {
-        let effect = match &call.stage {
-            Stage::Running(started) => Some(started.effect),
-            Stage::Named
-            | Stage::Proposed
-            | Stage::ToAsk
-            | Stage::Asking(_)
-            | Stage::Allowed
-            | Stage::Denied(_)
-            | Stage::Answered(_)
-            | Stage::Closed(_) => effect_of(&volatile.plans, call.id),
+        let kind = kind_of(durable, &volatile.plans, call);
+        match group {
+            Some(group) if group != kind || kind == Kind::Alone => break,
+            Some(_) => {}
+            None => {
+                group = Some(kind);
+                taken = open_before(durable, kind);
+            }
+        }
+        let most = match kind {
+            Kind::Read => durable.limits().max_parallel_tools.max(1),
+            Kind::Subagent => config.max_children.max(1),
+            Kind::Alone => 1,
         };
-        let reads_only = effect == Some(EffectClass::Read);
-        if call.stage == Stage::Allowed && effect.is_some() && (reads_only || !open_before) && reads < most {
+        if call.stage == Stage::Allowed && volatile.plans.contains_key(&call.id) && taken < most {
             ready.push(call.id);
-            reads += 1;
-        } else if call.is_running() {
-            reads += 1;
+            taken += 1;
+        } else if call.is_running() && kind != Kind::Subagent {
+            taken += 1;
         }
-        if !reads_only {
-            break;
-        }
-        open_before = true;
     }
     ready
 }
 
-fn effect_of(plans: &BTreeMap<ToolCallId, CallPlan>, id: ToolCallId) -> Option<EffectClass> {
-    plans.get(&id).map(|plan| plan.effect)
+/// Those that have not ended, also of calls that were closed before.
+fn open_before(durable: &Durable, kind: Kind) -> u32 {
+    match kind {
+        Kind::Subagent => u32::try_from(durable.children.len()).unwrap_or(u32::MAX),
+        Kind::Read | Kind::Alone => 0,
+    }
+}
+
+fn kind_of(durable: &Durable, plans: &BTreeMap<ToolCallId, CallPlan>, call: &OpenCall) -> Kind {
+    let of = |effect| {
+        if effect == EffectClass::Read {
+            Kind::Read
+        } else {
+            Kind::Alone
+        }
+    };
+    match &call.stage {
+        Stage::Running(_) if delegate::is_child(durable, call) => Kind::Subagent,
+        Stage::Running(started) => of(started.effect),
+        Stage::Named
+        | Stage::Proposed
+        | Stage::ToAsk
+        | Stage::Asking(_)
+        | Stage::Allowed
+        | Stage::Denied(_)
+        | Stage::Answered(_)
+        | Stage::Closed(_) => match plans.get(&call.id) {
+            Some(plan) if matches!(plan.talk, Some(Talk::Delegate(_))) => Kind::Subagent,
+            Some(plan) => of(plan.effect),
+            None => Kind::Alone,
+        },
+    }
 }
 
 /// Starts a call. True when it may have its result already, so that others may start.
@@ -137,6 +175,10 @@ fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId) -> bool {
         talk,
         ..
     } = plan;
+    if let Some(Talk::Delegate(order)) = talk {
+        delegate::start(draft, tool_call, title, sandbox, order.purpose);
+        return true;
+    }
     if let Some(talk) = talk {
         talk::start(draft, tool_call, title, talk);
         return true;

@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::effect::Reply;
 use crate::input::{Command, NewInput};
-use crate::{approvals, context, ending, history, inbox, jobs, words};
+use crate::{approvals, context, delegate, ending, errand, history, inbox, jobs, side, words};
 use agentd_protocol::{
     Delivery, Fault, Principal, SessionCreated, SessionPaused, SessionResumed, SessionUpdated, TurnId,
 };
@@ -35,12 +35,13 @@ fn accessible(draft: &Draft<'_, '_>, command: &Command) -> Result<(), Fault> {
         }
         (true, false) | (false, true) => {}
     }
+    let of_family = matches!(command, Command::ChildEnded { .. } | Command::Tell);
     match &durable.closed {
-        Some(closed) => Err(Fault::conflict(
+        Some(closed) if !of_family => Err(Fault::conflict(
             "session_closed",
             format!("the session is closed: {}", closed.reason),
         )),
-        None => Ok(()),
+        Some(_) | None => Ok(()),
     }
 }
 
@@ -82,6 +83,12 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
         }
         Command::Rework(rework) => history::begin(draft, *rework),
         Command::Compact => context::wish(draft).map(|()| DONE),
+        Command::Summarize => side::summarize(draft).map(|()| DONE),
+        Command::ChildEnded { child, ended } => delegate::ended(draft, child, &ended),
+        Command::Tell => {
+            errand::asked(draft);
+            Ok(DONE)
+        }
         Command::Close { reason, force } => inbox::close(draft, reason, force),
         Command::Update {
             title,
@@ -97,6 +104,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
                 mode,
                 labels,
                 budget,
+                summary: None,
             },
         ),
     }
@@ -146,6 +154,7 @@ fn update(draft: &mut Draft<'_, '_>, updated: SessionUpdated) -> Result<Reply, F
         mode,
         labels,
         budget,
+        summary: _,
     } = &updated;
     if title.is_none() && model.is_none() && mode.is_none() && labels.is_none() && budget.is_none() {
         return Err(Fault::invalid("nothing_to_change", "the update names no setting"));

@@ -2,6 +2,7 @@
 
 use crate::context::ContextRules;
 use crate::intent::IntentMatcher;
+use crate::side::SideRules;
 use agentd_protocol::HookEvent;
 
 /// What an approval does whose time is over.
@@ -40,12 +41,18 @@ pub struct Config {
     pub max_queue: usize,
     /// Bytes of partial text that are kept.
     pub max_partial_bytes: usize,
+    /// Sub-agents of one session that may be open at the same time; other calls of them wait in line.
+    pub max_children: u32,
+    /// How deep sub-agents may go below the root; 0: there are none.
+    pub max_depth: u32,
     /// What hooks are told of.
     pub hooks: Vec<HookEvent>,
     /// How often the hooks of a turn's end may have it go on.
     pub stop_rounds: u32,
     /// What becomes of long conversations.
     pub context: ContextRules,
+    /// What models are asked beside the turns.
+    pub side: SideRules,
     /// The compiled `intent_patterns`; construct it with `Default`, the rest is done when first needed.
     pub intent: IntentMatcher,
 }
@@ -62,9 +69,12 @@ impl Default for Config {
             on_expiry: OnExpiry::Deny,
             max_queue: 16,
             max_partial_bytes: 262_144,
+            max_children: 8,
+            max_depth: 3,
             hooks: Vec::new(),
             stop_rounds: 2,
             context: ContextRules::default(),
+            side: SideRules::default(),
             intent: IntentMatcher::default(),
         }
     }

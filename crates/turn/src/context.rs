@@ -9,7 +9,7 @@ use crate::durable::Durable;
 use crate::effect::{Effect, Shrink, Summariser};
 use crate::input::{Scene, Shrunk};
 use crate::overflow::{self, Shrinking};
-use crate::{launch, limits};
+use crate::{launch, limits, weighing};
 use agentd_protocol::{CompactionAsked, CompactionCause, ContextKept, EventBody, Fault};
 
 /// One tool result may take so many percent of the window.
@@ -27,6 +27,8 @@ const RESERVE_PERCENT: u64 = 20;
 pub(crate) const MAX_IN_ROW: u32 = 3;
 /// What pruning does not free now is asked about again when the conversation has grown by so many percent of that.
 const ASK_AGAIN_PERCENT: u64 = 25;
+/// Steps between two counts of the provider.
+const WEIGH_EVERY: u64 = 3;
 
 /// What the operator decides about long conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +45,10 @@ pub struct ContextRules {
     pub prune_min_tokens: u64,
     /// A model may take so long for a summary; 0: summaries are made without a model.
     pub summary_ms: u64,
+    /// The provider is asked to count where the estimate is this close to the line, in thousandths of it; 0: never.
+    pub count_margin_permille: u64,
+    /// It may take so long for that.
+    pub count_ms: u64,
 }
 
 impl Default for ContextRules {
@@ -54,6 +60,8 @@ impl Default for ContextRules {
             prune_protect_tokens: 40_000,
             prune_min_tokens: 20_000,
             summary_ms: 120_000,
+            count_margin_permille: 100,
+            count_ms: 3_000,
         }
     }
 }
@@ -108,12 +116,24 @@ pub(crate) struct Preparing {
     done: Vec<Shrink>,
     /// Pruning gains nothing before the conversation has so many tokens.
     prune_from: u64,
+    /// The conversation's messages and the session's steps when the provider counted last.
+    weighed: Option<(u64, u64)>,
 }
 
 impl Preparing {
     /// The call begins, or there is none any more: the next one is prepared anew.
     pub(crate) fn launched(&mut self) {
         self.done.clear();
+    }
+
+    /// Whether it is worth a request to have so many messages counted at this step.
+    pub(crate) fn may_weigh(&self, messages: u64, steps: u64) -> bool {
+        self.weighed
+            .is_none_or(|(then, at)| then != messages && steps.saturating_sub(at) >= WEIGH_EVERY)
+    }
+
+    pub(crate) const fn weighed(&mut self, messages: u64, steps: u64) {
+        self.weighed = Some((messages, steps));
     }
 }
 
@@ -149,7 +169,7 @@ fn tokens(draft: &Draft<'_, '_>) -> u64 {
 
 /// Asks for a shorter conversation where the next call needs one. True: the call has to wait for it.
 pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
-    if draft.seen().shrinking.is_some() {
+    if draft.seen().shrinking.is_some() || draft.seen().weighing.is_some() {
         return true;
     }
     if limits::spent(draft.durable(), draft.now()) {
@@ -164,6 +184,9 @@ pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
     let Some(room) = room(draft, &model) else {
         return false;
     };
+    if weighing::comes_first(draft, &model, tokens(draft), room.line) {
+        return true;
+    }
     match wanted(draft, room) {
         Some((how, target)) => ask(draft, how, target, CompactionCause::Threshold),
         None => false,

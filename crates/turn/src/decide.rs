@@ -4,8 +4,8 @@ use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::input::Input;
 use crate::{
-    approvals, attempts, calls, command, context, ending, history, hooks, inbox, jobs, judging, occasions,
-    overflow, recover, steps, timers,
+    approvals, attempts, calls, command, context, ending, errand, history, hooks, inbox, jobs, judging,
+    occasions, overflow, recover, side, steps, timers, tree, weighing,
 };
 use agentd_protocol::WarningRaised;
 
@@ -36,20 +36,28 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
         Input::JobStarted { job, command } => jobs::started(draft, job, command),
         Input::JobEnded { job, end } => jobs::ended(draft, job, end),
         Input::Deciders { approval, count } => approvals::counted(draft, approval, count),
+        Input::SideEnded(ended) => side::ended(draft, ended),
+        Input::Counted { call } => weighing::counted(draft, call),
         Input::Warned { code, message } => draft.emit(WarningRaised {
             code: code.to_owned(),
             message,
         }),
+        Input::Told { heard } => errand::told(draft, heard),
+        Input::TreeSpent { number, spent } => tree::answered(draft, number, spent),
         Input::Reworked(reworked) => history::ended(draft, reworked),
         Input::Timer { key, generation } => timers::fired(draft, key, generation),
         Input::Recover => recover::recover(draft),
         Input::Drain => {
             draft.volatile().draining = true;
+            side::stop_all(draft);
+            weighing::stop(draft);
             jobs::stop_all(draft, jobs::DRAINING);
         }
     }
     occasions::begin(draft);
     go_on(draft);
+    errand::tell(draft);
+    side::begin(draft);
     occasions::announce(draft);
     occasions::reconcile(draft);
     timers::reconcile(draft);

@@ -1,16 +1,19 @@
 //! What the log says of a session, folded. Changes only in `apply`; holds counts and ids, not the conversation.
 
+use crate::delegate::Child;
 use crate::open_call::OpenCall;
-use crate::outer::{Outer, Tries};
+use crate::outer::Outer;
 use crate::planning::{Plan, TurnPlan};
 use crate::told::Told;
 use agentd_protocol::{
-    ApprovalId, Budget, CallId, EndReason, FailureClass, HistoryStarted, InputId, OpenApproval,
-    PermissionMode, QueuedInput, Remedy, RunningJob, Seq, SessionCreated, SessionId, StopReason,
-    ThinkingLevel, Timestamp, TodoItem, ToolCallId, TurnError, TurnId, Usage,
+    ApprovalId, Budget, EndReason, HistoryStarted, InputId, OpenApproval, PermissionMode, QueuedInput,
+    RunningJob, Seq, SessionCreated, SessionId, Spent, Timestamp, TodoItem, ToolCallId, TurnError, TurnId,
+    Usage,
 };
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+
+pub use crate::phase::{Attempt, Phase};
 
 /// Decided approvals and joined inputs that are remembered, so that who comes late is told `conflict`, not `not found`.
 pub(crate) const REMEMBERED: usize = 256;
@@ -83,9 +86,24 @@ pub struct Durable {
     /// The plan of the present work.
     #[serde(default)]
     pub plan: Plan,
+    /// Sub-agents that have not ended.
+    #[serde(default)]
+    pub children: BTreeMap<SessionId, Child>,
+    /// How many sub-agents there have been.
+    #[serde(default)]
+    pub subagents: u32,
+    /// What those that ended spent, with all below them.
+    #[serde(default)]
+    pub below: Spent,
+    /// Of a sub-agent: the text of its last turn, which is its result.
+    #[serde(default)]
+    pub last_words: String,
     /// A principal wants the conversation compacted.
     #[serde(default)]
     pub compaction_asked: bool,
+    /// What was done so far, in a few sentences.
+    #[serde(default)]
+    pub summary: Option<String>,
 }
 
 /// Work on history that was started and has not ended.
@@ -185,6 +203,9 @@ pub struct Turn {
     /// Whether it begins with a plan.
     #[serde(default)]
     pub planning: TurnPlan,
+    /// What its inputs want was found out.
+    #[serde(default)]
+    pub classified: bool,
     /// Compactions because the conversation was too long for the model.
     #[serde(default)]
     pub compactions: u32,
@@ -203,105 +224,6 @@ impl Turn {
             0
         }
     }
-}
-
-/// What a turn is doing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Phase {
-    /// The next thing is a model call.
-    Ready,
-    /// An attempt was started and has not ended.
-    Streaming(Attempt),
-    /// The next attempt starts then.
-    BackingOff {
-        /// The attempt that failed.
-        last: Attempt,
-        /// When it failed.
-        failed_at: Timestamp,
-        /// When the next one starts.
-        retry_at: Timestamp,
-        /// Why it failed.
-        class: FailureClass,
-        /// What the provider said.
-        message: String,
-        /// What it does differently.
-        #[serde(default)]
-        remedy: Option<Remedy>,
-    },
-    /// The model call failed for good; the turn ends.
-    GaveUp {
-        /// The configured name of the model that failed last.
-        #[serde(default)]
-        model: String,
-        /// The class.
-        class: FailureClass,
-        /// What the provider said.
-        message: String,
-    },
-    /// The step's calls are open.
-    Calling {
-        /// Why the model stopped.
-        stop: StopReason,
-    },
-    /// The model answered and no call is open: the turn goes on or ends.
-    Answered {
-        /// Why the model stopped.
-        stop: StopReason,
-        /// It had asked for tools, and each has its result.
-        called: bool,
-    },
-    /// A person is asked whether to go on.
-    AtLimit(ApprovalId),
-}
-
-impl Phase {
-    /// The model call waits at rest.
-    #[must_use]
-    pub const fn parked(&self) -> bool {
-        matches!(
-            self,
-            Self::BackingOff {
-                remedy: Some(Remedy::Park),
-                ..
-            }
-        )
-    }
-}
-
-/// One attempt of a model call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attempt {
-    /// The logical call.
-    pub call: CallId,
-    /// From 1.
-    pub attempt: u32,
-    /// The step of the turn.
-    pub step: u32,
-    /// When it began.
-    pub started_at: Timestamp,
-    /// Without tools.
-    pub tools_off: bool,
-    /// Failed attempts of this call.
-    pub failures: u32,
-    /// How many of them were our own bugs.
-    pub internal: u32,
-    /// How many of them stuttered.
-    pub stutters: u32,
-    /// The configured name of the model.
-    #[serde(default)]
-    pub model: String,
-    /// The provider's name.
-    #[serde(default)]
-    pub provider: String,
-    /// The credential that it begins with.
-    #[serde(default)]
-    pub credential: Option<String>,
-    /// How hard the model is asked to think.
-    #[serde(default)]
-    pub thinking: Option<ThinkingLevel>,
-    /// What the call has tried so far.
-    #[serde(default)]
-    pub tries: Tries,
 }
 
 impl Durable {
@@ -335,7 +257,12 @@ impl Durable {
             told: Told::default(),
             before_plan: None,
             plan: Plan::default(),
+            children: BTreeMap::new(),
+            subagents: 0,
+            below: Spent::default(),
+            last_words: String::new(),
             compaction_asked: false,
+            summary: None,
         }
     }
 

@@ -1,11 +1,12 @@
 //! What the core wants done: the closed list of effects.
 
+use crate::delegate::Ended;
 use crate::durable::OpenHistory;
 use crate::input::TimerKey;
 use crate::topic::Topic;
 use agentd_protocol::{
     ApprovalId, CallId, CompactionCause, EffectClass, Event, Fault, InputId, Principal, RequestPart,
-    SandboxLevel, Seq, ThinkingLevel, ToolCallId,
+    SandboxLevel, Seq, SessionId, SidePurpose, ThinkingLevel, ToolCallId,
 };
 use serde_json::Value;
 
@@ -51,6 +52,27 @@ pub struct Summariser {
     pub within_ms: u64,
 }
 
+/// A question to a model beside the turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SideCall {
+    /// The call.
+    pub call: CallId,
+    /// For what.
+    pub purpose: SidePurpose,
+    /// What it is about, where that is not the conversation.
+    pub words: String,
+    /// The configured name of the model.
+    pub model: String,
+    /// The credential to prefer.
+    pub credential: Option<String>,
+    /// What is left out of the request because the server was found to refuse it.
+    pub without: Vec<RequestPart>,
+    /// Tokens that the answer may have.
+    pub max_output: u32,
+    /// All of it may take so long.
+    pub within_ms: u64,
+}
+
 /// Something to do.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
@@ -74,6 +96,31 @@ pub enum Effect {
         window: Option<u64>,
         /// A person wants it tried now, whatever is known of the provider's troubles.
         insists: bool,
+    },
+    /// Ask a model beside the turn; answered by `Input::SideEnded`.
+    StartSide(SideCall),
+    /// Nobody waits for that answer any more.
+    DropSide {
+        /// The call.
+        call: CallId,
+    },
+    /// Have the provider count the next request; answered by `Input::Counted`.
+    CountTokens {
+        /// Handed back with the answer.
+        call: CallId,
+        /// The configured name of the model that is called next.
+        model: String,
+        /// The credential to use.
+        credential: Option<String>,
+        /// What is left out of the request because the server was found to refuse it.
+        without: Vec<RequestPart>,
+        /// It may take so long.
+        within_ms: u64,
+    },
+    /// Nobody waits for the count any more.
+    DropCount {
+        /// Which.
+        call: CallId,
     },
     /// Make the conversation shorter. Answered by `Input::Shrunk`; a veto of a hook belongs here.
     Shrink {
@@ -137,6 +184,43 @@ pub enum Effect {
     Rework {
         /// What.
         work: Box<OpenHistory>,
+    },
+    /// Create the session that a call became, unless it is there already; once this step's events are durable. Answered by
+    /// `Command::ChildEnded`.
+    StartChild {
+        /// The call.
+        tool_call: ToolCallId,
+        /// The session.
+        child: SessionId,
+        /// The tool's name.
+        name: String,
+        /// The arguments.
+        input: Value,
+    },
+    /// Close a sub-agent that nobody waits for, once this step's events are durable.
+    StopChild {
+        /// Which.
+        child: SessionId,
+        /// Why.
+        reason: String,
+    },
+    /// Tell the parent how this sub-agent ended, once this step's events are durable; answered by `Input::Told`.
+    TellParent {
+        /// Whom.
+        parent: SessionId,
+        /// How.
+        ended: Box<Ended>,
+    },
+    /// Tell the viewers of the root which questions are open here, once this step's events are durable.
+    TellRoot,
+    /// Look up what the tree of agents spent, once this step's events are durable; answered by `Input::TreeSpent`.
+    AskTree {
+        /// Handed back with the answer.
+        number: u64,
+        /// The top of the tree.
+        root: SessionId,
+        /// Who waits for this session.
+        parent: Option<SessionId>,
     },
     /// Kill all background jobs.
     KillJobs,

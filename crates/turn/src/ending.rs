@@ -5,7 +5,9 @@ use crate::durable::Phase;
 use crate::effect::Effect;
 use crate::guards::STUTTER;
 use crate::open_call::Stage;
-use crate::{approvals, attempts, calls, context, judging, limits, overflow, remedy, words};
+use crate::{
+    approvals, attempts, calls, context, delegate, judging, limits, overflow, remedy, side, weighing, words,
+};
 use agentd_protocol::{
     ApprovalId, EndReason, FailureClass, ModelFailed, ToolFinished, ToolOutcome, ToolStatus, TurnError,
     TurnFinished,
@@ -16,6 +18,8 @@ pub(crate) fn finish(draft: &mut Draft<'_, '_>, reason: EndReason, error: Option
     if let Some(finished) = finished(draft, reason, error) {
         draft.emit(finished);
         context::stop_shrinking(draft);
+        weighing::stop(draft);
+        side::stop_intents(draft);
         draft.volatile().forget_turn();
     }
 }
@@ -24,6 +28,8 @@ pub(crate) fn finish(draft: &mut Draft<'_, '_>, reason: EndReason, error: Option
 pub(crate) fn cancel(draft: &mut Draft<'_, '_>, reason: Option<String>) {
     stop_model(draft);
     context::stop(draft, "the turn was cancelled");
+    weighing::stop(draft);
+    side::stop_intents(draft);
     close_calls(draft, words::CANCELLED);
     let open: Vec<ApprovalId> = draft
         .durable()
@@ -81,9 +87,7 @@ pub(crate) fn close_calls(draft: &mut Draft<'_, '_>, why: &str) {
             Stage::Answered(text) => (ToolStatus::Ok, text),
             Stage::Running(started) => {
                 duration_ms = draft.now().since_ms(started.at);
-                if draft.volatile().running.remove(&tool_call) {
-                    draft.effect(Effect::KillTool { tool_call });
-                }
+                delegate::stop_of(draft, tool_call, why);
                 (ToolStatus::Interrupted, format!("{why} {}", words::WAS_RUNNING))
             }
             Stage::Asking(approval) => {

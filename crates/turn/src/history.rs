@@ -8,7 +8,7 @@ use crate::effect::{Effect, Reply};
 use crate::planning::Plan;
 use crate::words;
 use agentd_protocol::{
-    Fault, HistoryFailed, HistoryStarted, NoteInjected, NoteKind, Seq, SessionRewound, Timestamp,
+    Fault, HistoryFailed, HistoryStarted, NoteInjected, NoteKind, Seq, SessionRewound, Spent, Timestamp,
     UndoApplied,
 };
 
@@ -113,6 +113,7 @@ pub(crate) fn ended(draft: &mut Draft<'_, '_>, reworked: Reworked) {
             to_seq,
             from_seq: seq,
             todo: started.todo,
+            plan: started.plan,
             stays: started.stays,
         });
     }
@@ -158,6 +159,8 @@ impl Durable {
     pub(crate) fn forked(&mut self, at: Timestamp) -> Result<(), Refusal> {
         self.created_at = at;
         self.totals = Totals::default();
+        self.below = Spent::default();
+        self.subagents = 0;
         Ok(())
     }
 
@@ -167,8 +170,11 @@ impl Durable {
             return Err("the work that is open is another");
         }
         self.todo.clone_from(&rewound.todo);
-        // The log does not say which plan stood then: the model makes one anew where it needs it.
-        self.plan = Plan::default();
+        // A log of an older version does not say which plan stood then: the model makes one anew where it needs it.
+        self.plan = Plan {
+            steps: rewound.plan.steps.clone(),
+            replans: rewound.plan.replans,
+        };
         self.forget_told(true);
         self.shortened(false)
     }

@@ -4,7 +4,7 @@ use crate::draft::Draft;
 use crate::durable::{Durable, Waiting};
 use crate::effect::Reply;
 use crate::input::NewInput;
-use crate::{context, ending, history, jobs, occasions, planning};
+use crate::{context, ending, history, jobs, occasions, planning, side};
 use agentd_protocol::{
     Block, Delivery, Fault, InputAccepted, InputCancelled, InputId, Seq, SessionClosed, TurnStarted,
 };
@@ -115,6 +115,7 @@ pub(crate) fn close(draft: &mut Draft<'_, '_>, reason: String, force: bool) -> R
         draft.emit_by_caller(InputCancelled { input, reason: None });
     }
     context::stop(draft, "the session was closed");
+    side::stop_all(draft);
     jobs::stop_all(draft, "the session was closed");
     draft.emit_by_caller(SessionClosed { reason });
     Ok(Reply::Done { seq: 0 })

@@ -1,15 +1,19 @@
 //! Everything that can happen to an agent: the closed list of inputs.
 
 use crate::context::Sizes;
+use crate::delegate::Ended;
 use crate::history::{Rework, Reworked};
 use crate::jobs::JobEnd;
 use crate::talk::Talk;
+use crate::tree::TreeSpent;
 use agentd_protocol::{
-    Advice, ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextPruned, ContextTrimmed,
-    ContextTruncated, Decision, Delivery, EffectClass, FailureClass, HookFinished, InputId, Labels, Latency,
-    PermissionMode, Principal, SandboxLevel, Scope, SessionCreated, Stamp, StopReason, ThinkingLevel,
-    ToolCallId, ToolOutcome, TurnError, TurnId, Usage, Verdict,
+    ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextPruned, ContextTrimmed,
+    ContextTruncated, Decision, Delivery, EffectClass, HookFinished, InputId, Labels, PermissionMode,
+    Principal, SandboxLevel, Scope, SessionCreated, SessionId, Stamp, ThinkingLevel, ToolCallId, ToolOutcome,
+    TurnError, TurnId, Verdict,
 };
+
+pub use crate::model_outcome::{ModelAnswer, ModelFailure, SideEnded};
 
 /// What the pure core may know of its surroundings while it decides: time, entropy, models, the transcript's size.
 pub struct Scene<'a> {
@@ -53,6 +57,8 @@ pub struct ModelFacts {
     pub max_output: u64,
     /// The shortest prompt that its provider caches, in tokens; none: it does not cache as far as we know.
     pub min_cache_tokens: Option<u64>,
+    /// Its server counts the tokens of a request when it is asked to.
+    pub counts: bool,
 }
 
 /// Something happened.
@@ -150,12 +156,31 @@ pub enum Input {
         /// What came of it.
         shrunk: Shrunk,
     },
+    /// Answer to [`crate::Effect::StartSide`]; or what a summary spent for which nobody waits any more.
+    SideEnded(SideEnded),
+    /// Answer to [`crate::Effect::CountTokens`]: the conversation's estimate is the provider's count by now, or stays.
+    Counted {
+        /// Which.
+        call: CallId,
+    },
     /// Something outside of the turn is worth a person's attention.
     Warned {
         /// A stable word.
         code: &'static str,
         /// What.
         message: String,
+    },
+    /// The parent has the result of this sub-agent or does not want it, or it could not be reached.
+    Told {
+        /// The parent spoke.
+        heard: bool,
+    },
+    /// Answer to [`crate::Effect::AskTree`].
+    TreeSpent {
+        /// Which asking; a stale one is ignored.
+        number: u64,
+        /// What was found; none: it could not be read.
+        spent: Option<TreeSpent>,
     },
     /// Work on files and history ended.
     Reworked(Reworked),
@@ -229,6 +254,17 @@ pub enum Command {
     Rework(Box<Rework>),
     /// Compact the conversation: now, or before the next model call of the running turn.
     Compact,
+    /// Have a model write what was done in the session so far.
+    Summarize,
+    /// A sub-agent ended (only from agentd itself). Refused with `conflict` when it is not waited for, so each is heard once.
+    ChildEnded {
+        /// Which.
+        child: SessionId,
+        /// How.
+        ended: Box<Ended>,
+    },
+    /// A sub-agent is to tell its parent how it ended, once more if it has (only from agentd itself).
+    Tell,
     /// Change settings.
     Update {
         /// New title.
@@ -255,61 +291,6 @@ pub struct NewInput {
     pub key: Option<String>,
     /// The model for the turn it starts.
     pub model: Option<String>,
-}
-
-/// A model's whole answer. Tool-use ids are the provider's; the core replaces them by ours.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ModelAnswer {
-    /// The content blocks.
-    pub content: Vec<Block>,
-    /// Why it stopped.
-    pub stop_reason: StopReason,
-    /// Tokens.
-    pub usage: Usage,
-    /// US dollars, when the price is known.
-    pub cost_usd: Option<f64>,
-    /// How long it took.
-    pub latency: Latency,
-    /// The credential that was used.
-    pub credential: Option<String>,
-}
-
-/// Why an attempt failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ModelFailure {
-    /// The class.
-    pub class: FailureClass,
-    /// What the provider said, redacted.
-    pub message: String,
-    /// HTTP status.
-    pub status: Option<u16>,
-    /// The server's wish.
-    pub retry_after_ms: Option<u64>,
-    /// The credential that was used.
-    pub credential: Option<String>,
-    /// Another credential of the provider that is well now.
-    pub other_credential: Option<String>,
-    /// Nothing was sent: the model client knows already that no credential is admitted before `retry_after_ms`.
-    pub refused: bool,
-    /// What the error teaches about the model.
-    pub advice: Option<Advice>,
-}
-
-impl ModelFailure {
-    /// A failure of which nothing more is known.
-    #[must_use]
-    pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
-        Self {
-            class,
-            message: message.into(),
-            status: None,
-            retry_after_ms: None,
-            credential: None,
-            other_credential: None,
-            refused: false,
-            advice: None,
-        }
-    }
 }
 
 /// What a conversation that was too long became, or why it stays.

@@ -2,6 +2,7 @@
 
 use crate::draft::Draft;
 use crate::durable::Durable;
+use crate::tree::TreeSpent;
 use crate::{approvals, words};
 use agentd_protocol::{
     ApprovalAsked, ApprovalKind, Budget, Choice, EndReason, LimitKind, LimitReached, NoteInjected, NoteKind,
@@ -56,7 +57,7 @@ pub(crate) fn ask_leave(draft: &mut Draft<'_, '_>) -> Leave {
             "chat is disabled for this session: max_turns is 0; create a session with another value";
         return Leave::End(EndReason::ChatDisabled, error("chat_disabled", message));
     };
-    let used = used(draft.durable(), draft.now());
+    let used = used(draft.durable(), draft.now(), draft.seen().tree.last);
     if let Some(full) = used.iter().find(|used| used.used >= used.of) {
         let (reason, error) = end_of_budget(draft, *full);
         return Leave::End(reason, error);
@@ -85,7 +86,7 @@ pub(crate) fn ask_leave(draft: &mut Draft<'_, '_>) -> Leave {
 /// The end of the turn if a budget is used up before another attempt of the same call. Steps are not asked: the step
 /// was granted when the call began.
 pub(crate) fn spent_before_retry(draft: &mut Draft<'_, '_>) -> Option<(EndReason, TurnError)> {
-    let used = used(draft.durable(), draft.now());
+    let used = used(draft.durable(), draft.now(), draft.seen().tree.last);
     let full = used
         .into_iter()
         .find(|used| used.limit != LimitKind::Steps && used.used >= used.of)?;
@@ -94,7 +95,7 @@ pub(crate) fn spent_before_retry(draft: &mut Draft<'_, '_>) -> Option<(EndReason
 
 /// A budget other than the steps' is used up: the turn is about to end.
 pub(crate) fn spent(durable: &Durable, now: Timestamp) -> bool {
-    used(durable, now)
+    used(durable, now, None)
         .iter()
         .any(|used| used.limit != LimitKind::Steps && used.used >= used.of)
 }
@@ -106,7 +107,7 @@ pub(crate) fn has_room(durable: &Durable, now: Timestamp) -> bool {
         .limits()
         .step_cap()
         .is_some_and(|cap| turn.steps.saturating_sub(turn.steps_granted) < cap);
-    below_cap && !turn.summarizing && used(durable, now).iter().all(|used| used.used < used.of)
+    below_cap && !turn.summarizing && used(durable, now, None).iter().all(|used| used.used < used.of)
 }
 
 /// The last step of the turn as things stand, for "step 3 of 20".
@@ -163,8 +164,13 @@ fn ask(draft: &mut Draft<'_, '_>, steps: u32, ask_timeout_ms: Option<u64>) {
 fn end_of_budget(draft: &mut Draft<'_, '_>, full: Used) -> (EndReason, TurnError) {
     reached(draft, full.limit, full.of, action::STOP);
     let what = words::limit_name(full.limit);
+    let whose = if draft.durable().errand().is_some() {
+        "tree of agents"
+    } else {
+        "session"
+    };
     let message = format!(
-        "the session's {what} budget is used up ({} of {}); raise its budget to go on",
+        "the {whose}'s {what} budget is used up ({} of {}); raise its budget to go on",
         full.used, full.of
     );
     (EndReason::Budget, error("budget", message))
@@ -194,19 +200,20 @@ pub(crate) fn error(class: &str, message: impl Into<String>) -> TurnError {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "budgets and sums stay far below 2^52")]
-fn used(durable: &Durable, now: Timestamp) -> Vec<Used> {
+fn used(durable: &Durable, now: Timestamp, tree: Option<TreeSpent>) -> Vec<Used> {
     let Budget {
         tokens,
         usd,
         time_ms,
         steps,
-    } = durable.budget();
-    let totals = &durable.totals;
+    } = tree.map_or_else(|| durable.budget(), |tree| tree.budget);
+    let own = durable.spent(now).and(durable.below);
+    let spent = tree.map_or(own, |tree| own.and(tree.others));
     let parts = [
-        (LimitKind::Tokens, totals.usage.total() as f64, tokens as f64),
-        (LimitKind::Cost, totals.cost_usd, usd),
-        (LimitKind::Time, durable.spent_ms(now) as f64, time_ms as f64),
-        (LimitKind::Steps, totals.steps as f64, steps as f64),
+        (LimitKind::Tokens, spent.tokens as f64, tokens as f64),
+        (LimitKind::Cost, spent.usd, usd),
+        (LimitKind::Time, spent.time_ms as f64, time_ms as f64),
+        (LimitKind::Steps, spent.steps as f64, steps as f64),
     ];
     parts
         .into_iter()

@@ -2,12 +2,13 @@
 //! steps never change.
 
 use crate::apply::Refusal;
+use crate::classify::Classified;
 use crate::draft::Draft;
 use crate::durable::{Durable, Turn};
-use crate::{classify, limits, words};
+use crate::{classify, limits, side, words};
 use agentd_protocol::{
-    InputId, IntentClassified, NoteInjected, NoteKind, PermissionMode, PlanStatus, PlanStep, PlanUpdated,
-    Planning, Timestamp, ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
+    InputId, IntentClassified, IntentSource, NoteInjected, NoteKind, PermissionMode, PlanStatus, PlanStep,
+    PlanUpdated, Planning, SidePurpose, Timestamp, ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
 };
 use serde::{Deserialize, Serialize};
 
@@ -174,19 +175,67 @@ pub(crate) fn words_of(draft: &Draft<'_, '_>, inputs: &[InputId]) -> String {
     words.join("\n")
 }
 
-/// The gate: what the inputs want decides whether the turn begins with a plan.
+/// The gate: what the inputs want decides whether the turn begins with a plan. Where their words leave it open, a model
+/// is asked if there is one for that.
 pub(crate) fn classify(draft: &mut Draft<'_, '_>, words: &str) {
-    let planning = draft.durable().limits().planning;
-    if !planning.intent_gate {
+    if !draft.durable().limits().planning.intent_gate {
         return;
     }
     let classified = classify::classify(words);
+    if !side::ask_intent(draft, words, classified.confidence) {
+        write_down(draft, classified, IntentSource::Heuristics);
+    }
+}
+
+/// What a model says of the inputs, or nothing: then their words decide.
+pub(crate) fn classified(draft: &mut Draft<'_, '_>, by_model: Option<Classified>) {
+    let open = draft.turn().is_some_and(|turn| !turn.classified);
+    if !open {
+        return;
+    }
+    match by_model {
+        Some(classified) => write_down(draft, classified, IntentSource::Model),
+        None => {
+            let words = words_of_turn(draft);
+            write_down(draft, classify::classify(&words), IntentSource::Heuristics);
+        }
+    }
+}
+
+fn write_down(draft: &mut Draft<'_, '_>, classified: Classified, source: IntentSource) {
+    let enabled = draft.durable().limits().planning.enabled;
     draft.emit(IntentClassified {
         label: classified.label,
         confidence: classified.confidence,
         reason: classified.reason,
-        planning: planning.enabled && classify::plans(classified.label),
+        planning: enabled && classify::plans(classified.label),
+        source,
     });
+}
+
+/// The beginnings of the inputs that the running turn began with and that have not joined.
+fn words_of_turn(draft: &Draft<'_, '_>) -> String {
+    let taken = draft.durable().inbox.iter().filter(|waiting| waiting.taken);
+    let words: Vec<&str> = taken.map(|waiting| waiting.queued.preview.as_str()).collect();
+    words.join("\n")
+}
+
+/// Before the first step what its inputs want has to be found out; also by an incarnation that did not ask. True: the
+/// step waits.
+pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
+    if side::asks(draft, SidePurpose::Intent) {
+        return true;
+    }
+    let gate = draft.durable().limits().planning.intent_gate;
+    let open = gate
+        && draft
+            .turn()
+            .is_some_and(|turn| turn.steps == 0 && !turn.classified);
+    if open {
+        let words = words_of_turn(draft);
+        classify(draft, &words);
+    }
+    side::asks(draft, SidePurpose::Intent)
 }
 
 /// Before the first call of a turn that begins with a plan. Plan mode has its own reminder.
@@ -212,7 +261,9 @@ pub(crate) fn nudge(durable: &Durable, turn: &Turn, now: Timestamp) -> Option<(N
 
 impl Durable {
     pub(crate) fn intent_classified(&mut self, classified: &IntentClassified) -> Result<(), Refusal> {
-        self.running_turn()?.planning = TurnPlan::of(classified.planning);
+        let turn = self.running_turn()?;
+        turn.planning = TurnPlan::of(classified.planning);
+        turn.classified = true;
         Ok(())
     }
 

@@ -3,13 +3,14 @@
 use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::open_call::{Stage, Started};
-use crate::{calls, history, jobs, words};
+use crate::{calls, delegate, history, jobs, words};
 use agentd_protocol::{
     JobLost, Recovered, SessionRecovered, ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
 };
 
 /// Says what was in flight, and closes or repeats it. Where nothing was, nothing is written.
 pub(crate) fn recover(draft: &mut Draft<'_, '_>) {
+    delegate::recover(draft);
     let lost_attempt = lost_attempt(draft);
     let dangling = dangling(draft);
     let lost_jobs = jobs::lost(draft);
@@ -70,10 +71,9 @@ fn lost_attempt(draft: &Draft<'_, '_>) -> Option<Recovered> {
 
 /// Calls that were started, have no result, and do not run here.
 fn dangling(draft: &Draft<'_, '_>) -> Vec<(ToolCallId, Started)> {
-    let open = draft
-        .durable()
-        .open_calls()
-        .filter(|call| !draft.seen().running.contains(&call.id));
+    let open = draft.durable().open_calls().filter(|call| {
+        !draft.seen().running.contains(&call.id) && !delegate::is_child(draft.durable(), call)
+    });
     open.filter_map(|call| match &call.stage {
         Stage::Running(started) => Some((call.id, started.clone())),
         Stage::Named

@@ -4,10 +4,10 @@ use crate::agent::Agent;
 use crate::durable::{Durable, LastTurn, Phase, Turn};
 use crate::open_call::{OpenCall, Stage};
 use crate::overflow::Shrinking;
-use crate::{inbox, occasions, overflow};
+use crate::{delegate, errand, inbox, occasions, overflow};
 use agentd_protocol::{
     ApprovalKind, CompactionCause, EndReason, FailureClass, OpenApproval, PermissionMode, Remedy, RunState,
-    Status, Summary, Timestamp, WaitReason,
+    SidePurpose, Status, Summary, Timestamp, WaitReason,
 };
 
 impl Agent {
@@ -51,8 +51,13 @@ impl Agent {
             status.attempt = Some(current.attempt).filter(|attempt| *attempt > 1);
             return status;
         }
-        if let Some((title, at)) = turn.calls.iter().find_map(running) {
-            let others = turn.calls.iter().filter(|call| call.is_running()).skip(1).count();
+        let here = || {
+            turn.calls
+                .iter()
+                .filter(|call| !delegate::is_child(&self.durable, call))
+        };
+        if let Some((title, at)) = here().find_map(running) {
+            let others = here().filter(|call| call.is_running()).skip(1).count();
             let more = if others > 0 {
                 format!(" and {others} more")
             } else {
@@ -73,6 +78,9 @@ impl Agent {
         if let Some(paused) = &self.durable.paused {
             return status(RunState::Paused, &paused.reason, paused.at);
         }
+        if let Some(waiting) = delegate::waiting(&self.durable) {
+            return waiting;
+        }
         if let Some(backing_off) = backing_off(turn, now) {
             return backing_off;
         }
@@ -86,7 +94,16 @@ impl Agent {
         if turn.calls.iter().any(OpenCall::is_open) {
             return status(RunState::RunningTool, "a tool call is about to run", changed_at);
         }
-        let reason = if occasions::holds_up(&self.volatile) {
+        let reason = if self
+            .volatile
+            .sides
+            .values()
+            .any(|purpose| *purpose == SidePurpose::Intent)
+        {
+            "a model is asked what the input wants"
+        } else if self.volatile.weighing.is_some() {
+            "the provider counts the next request"
+        } else if occasions::holds_up(&self.volatile) {
             "hooks are asked about what comes next"
         } else {
             "the next step is about to begin"
@@ -136,7 +153,12 @@ impl Agent {
                 .filter(|last| failed(last.reason))
                 .and_then(|last| last.error.clone()),
             todo: durable.todo.clone(),
+            summary: durable.summary.clone(),
             jobs: durable.jobs.clone(),
+            time_ms: durable.spent_ms(now),
+            children: durable.children.keys().copied().collect(),
+            subagents: durable.subagents,
+            below: durable.below,
             wake_at: wake_at(durable),
             resumable: resumable(durable),
         }
@@ -158,7 +180,7 @@ fn compacting(agent: &Agent, shrinking: Shrinking) -> Status {
     status(RunState::Compacting, &reason, shrinking.since)
 }
 
-fn status(state: RunState, reason: &str, since: Timestamp) -> Status {
+pub(crate) fn status(state: RunState, reason: &str, since: Timestamp) -> Status {
     Status {
         state,
         reason: reason.to_owned(),
@@ -316,6 +338,10 @@ fn wake_at(durable: &Durable) -> Option<Timestamp> {
 fn resumable(durable: &Durable) -> bool {
     // After a restart they are lost, and that is to be written down.
     if !durable.jobs.is_empty() || durable.history.is_some() {
+        return true;
+    }
+    // Children are looked for again, and who ended tells its parent again.
+    if !durable.children.is_empty() || errand::owes(durable) {
         return true;
     }
     let free = durable.paused.is_none() && durable.closed.is_none();

@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::durable::{Durable, Phase, Turn};
 use crate::limits::{self, Leave};
-use crate::{Config, context, ending, inbox, intent, jobs, launch, occasions, planning, told, words};
+use crate::{Config, context, ending, inbox, intent, jobs, launch, occasions, planning, told, tree, words};
 use agentd_protocol::{EndReason, NoteInjected, NoteKind, StopReason, Timestamp, TurnError};
 
 /// What follows a step.
@@ -30,7 +30,10 @@ pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
         Next::Call(_) if draft.held() => return false,
         Next::Call(nudge) => nudge,
     };
-    if context::comes_first(draft) {
+    if planning::comes_first(draft) || context::comes_first(draft) {
+        return false;
+    }
+    if !tree::is_known(draft) {
         return false;
     }
     match limits::ask_leave(draft) {

@@ -2,11 +2,12 @@
 
 use crate::apply::Refusal;
 use crate::approvals;
+use crate::delegate::Order;
 use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::open_call::Stage;
 use crate::planning::PlanTalk;
-use crate::{plan_mode, planning, words};
+use crate::{delegate, plan_mode, planning, words};
 use agentd_protocol::{
     ApprovalDecided, Choice, Decision, OpenApproval, TodoItem, TodoStatus, TodoUpdated, ToolCallId,
     ToolFinished, ToolOutcome, ToolStatus,
@@ -21,6 +22,8 @@ pub enum Talk {
     Plan(PlanTalk),
     /// The person is shown this plan and may end plan mode.
     LeavePlanMode(String),
+    /// A sub-agent does it; what it says last is the call's result.
+    Delegate(Order),
     /// The person is asked; the answer is the call's result.
     Ask {
         /// The question.
@@ -39,6 +42,15 @@ pub(crate) fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, title: Str
             draft.emit(ToolFinished { tool_call, outcome });
         }
         Talk::Plan(talk) => planning::start(draft, tool_call, talk),
+        Talk::Delegate(order) => {
+            delegate::start(
+                draft,
+                tool_call,
+                title,
+                agentd_protocol::SandboxLevel::None,
+                order.purpose,
+            );
+        }
         Talk::LeavePlanMode(plan) => plan_mode::ask(draft, tool_call, title, plan),
         Talk::Ask { question, choices } => {
             approvals::ask_person(draft, tool_call, (title, question), choices);

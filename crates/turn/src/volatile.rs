@@ -1,11 +1,15 @@
 //! What only this incarnation knows: what runs, what is being judged, which timers are set. Lost without harm.
 
 use crate::context::Preparing;
+use crate::errand::Telling;
 use crate::input::{CallPlan, ModelAnswer, TimerKey};
 use crate::overflow::{Shrinking, Window};
 use crate::stutter::Stutter;
 use crate::topic::Topic;
-use agentd_protocol::{ApprovalId, CallId, HookFinished, InputId, ToolCallId, ToolOutcome, TurnId, Verdict};
+use crate::tree::Tree;
+use agentd_protocol::{
+    ApprovalId, CallId, HookFinished, InputId, SidePurpose, ToolCallId, ToolOutcome, TurnId, Verdict,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The volatile state of an agent.
@@ -51,12 +55,22 @@ pub(crate) struct Volatile {
     pub(crate) preparing: Preparing,
     /// What the last overflow taught of the model's window.
     pub(crate) window: Option<Window>,
+    /// What models are asked beside the turn.
+    pub(crate) sides: BTreeMap<CallId, SidePurpose>,
+    /// Titles that were asked for.
+    pub(crate) titles: u32,
+    /// The provider counts the tokens of the next request.
+    pub(crate) weighing: Option<CallId>,
     /// What stands before the conversation in the last request.
     pub(crate) sent_prefix: Option<u64>,
     /// The same of the last request that was answered.
     pub(crate) warm_prefix: Option<u64>,
     /// The seq of the work on the history that goes on here.
     pub(crate) reworking: Option<agentd_protocol::Seq>,
+    /// How far the parent of this sub-agent was told of its end.
+    pub(crate) telling: Telling,
+    /// What the tree of agents spent.
+    pub(crate) tree: Tree,
     /// Nothing new is started.
     pub(crate) draining: bool,
 }
@@ -105,5 +119,6 @@ impl Volatile {
         self.shrinking = None;
         self.may_stop = None;
         self.preparing.launched();
+        self.tree.used();
     }
 }

@@ -1,7 +1,10 @@
 //! What the model is told, in one place.
 
+use crate::delegate::Ended;
 use crate::planning::Plan;
-use agentd_protocol::{ApprovalDecided, Decision, LimitKind, PermissionMode, PlanStatus, Planning, Verdict};
+use agentd_protocol::{
+    ApprovalDecided, Decision, EndReason, LimitKind, PermissionMode, PlanStatus, Planning, SessionId, Verdict,
+};
 
 /// A rule denied the call.
 pub(crate) fn denied_by_rule(verdict: &Verdict) -> String {
@@ -245,4 +248,39 @@ pub(crate) fn plan_kept(plan: &Plan) -> String {
 fn numbers(open: &[usize]) -> String {
     let numbers: Vec<String> = open.iter().map(usize::to_string).collect();
     numbers.join(", ")
+}
+
+/// Why a sub-agent is told to end.
+pub(crate) const NOT_WANTED: &str = "its parent does not wait for it any more";
+
+/// A sub-agent may not have one of its own.
+pub(crate) fn too_deep(deepest: u32) -> String {
+    format!(
+        "Sub-agents go at most {deepest} deep, and this is the deepest. Do the task yourself, step by step."
+    )
+}
+
+/// What the model reads of a sub-agent that ended.
+pub(crate) fn of_child(child: SessionId, ended: &Ended) -> String {
+    let said = ended.text.trim();
+    if ended.reason == Some(EndReason::Completed) && ended.error.is_none() {
+        return if said.is_empty() {
+            "The sub-agent completed its task and said nothing.".to_owned()
+        } else {
+            said.to_owned()
+        };
+    }
+    let why = ended
+        .error
+        .as_ref()
+        .map_or("it did nothing", |error| error.message.as_str());
+    let mut text = format!(
+        "The sub-agent {} did not complete its task: {why}.",
+        child.short()
+    );
+    if !said.is_empty() {
+        text.push_str(" Its last words were:\n");
+        text.push_str(said);
+    }
+    text
 }

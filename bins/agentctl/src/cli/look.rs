@@ -27,6 +27,9 @@ pub(crate) struct PsArgs {
     /// The other way round
     #[arg(short, long)]
     pub(crate) reverse: bool,
+    /// Sub-agents below the sessions that started them
+    #[arg(long)]
+    pub(crate) tree: bool,
     /// Redraw every second (on a terminal)
     #[arg(short, long)]
     pub(crate) watch: bool,
@@ -63,6 +66,9 @@ pub(crate) struct ShowArgs {
     /// What the model is told before the conversation: the sources with their sizes, then the text
     #[arg(long)]
     pub(crate) prompt: bool,
+    /// Have the model of side_calls.model write what was done in a few sentences, and wait for it
+    #[arg(long, conflicts_with_all = ["prompt", "window"])]
+    pub(crate) summary: bool,
 }
 
 /// `compact`.

@@ -4,7 +4,7 @@ use crate::output::Row;
 use crate::render::{Paint, age, clean, count, dollars, one_line, span, tokens, word};
 use agentd_protocol::{
     ApprovalId, ApprovalKind, Budget, Choice, Labels, OpenApproval, QueuedInput, RunState, RunningJob, Scope,
-    Seq, SessionId, Summary, Timestamp, TodoItem, TodoStatus, TurnError, TurnId, Usage,
+    Seq, SessionId, Spent, Summary, Timestamp, TodoItem, TodoStatus, TurnError, TurnId, Usage,
 };
 use serde::Serialize;
 
@@ -27,6 +27,11 @@ pub(crate) struct SessionRow {
     pub(crate) updated_at: Timestamp,
     pub(crate) parent: Option<SessionId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) children: Vec<SessionId>,
+    /// Of a tree: what stands before the name.
+    #[serde(skip)]
+    pub(crate) branch: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) jobs: Vec<RunningJob>,
 }
 
@@ -48,6 +53,8 @@ impl From<Summary> for SessionRow {
             created_at: row.created_at,
             updated_at: row.updated_at,
             parent: row.parent,
+            children: row.children,
+            branch: String::new(),
             jobs: row.jobs,
         }
     }
@@ -67,7 +74,7 @@ impl Row for SessionRow {
     fn cells(&self, wide: bool, now: Timestamp) -> Vec<String> {
         let mut cells = vec![
             self.session.short(),
-            one_line(&self.name, 32),
+            format!("{}{}", self.branch, one_line(&self.name, 32)),
             self.state.to_string(),
             one_line(&self.reason, if wide { usize::MAX } else { 40 }),
             age(self.created_at, now),
@@ -100,6 +107,9 @@ fn labels(labels: &Labels) -> String {
     pairs.join(",")
 }
 
+/// The longest summary that is shown.
+const MOST_OF_SUMMARY: usize = 1_200;
+
 /// One session of `show`: the fields of `ps`, and what is open.
 #[derive(Debug, Serialize)]
 pub(crate) struct SessionDetail {
@@ -110,6 +120,11 @@ pub(crate) struct SessionDetail {
     pub(crate) queue: Vec<QueuedInput>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) todo: Vec<TodoItem>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) summary: Option<String>,
+    /// How many sub-agents there have been, and what those that ended spent.
+    pub(crate) subagents: u32,
+    pub(crate) below: Spent,
     pub(crate) budget: Budget,
     pub(crate) last_error: Option<TurnError>,
 }
@@ -122,6 +137,9 @@ impl From<Summary> for SessionDetail {
             open_approvals: open.into_iter().map(ApprovalRow::from).collect(),
             queue: std::mem::take(&mut row.queue),
             todo: std::mem::take(&mut row.todo),
+            summary: row.summary.take(),
+            subagents: row.subagents,
+            below: row.below,
             budget: row.budget,
             last_error: row.last_error.take(),
             row: row.into(),
@@ -135,10 +153,11 @@ impl SessionDetail {
         let row = &self.row;
         let mut text = String::new();
         let mut put = |key: &str, value: &str| {
+            let most = if key == "summary" { MOST_OF_SUMMARY } else { 400 };
             text.push_str(&format!(
                 "{} {}\n",
                 paint.dim(&format!("{key:<10}")),
-                one_line(value, 400)
+                one_line(value, most)
             ));
         };
         put("session", &format!("{} ({})", row.session, row.session.short()));
@@ -172,8 +191,17 @@ impl SessionDetail {
         if let Some(parent) = row.parent {
             put("parent", &parent.to_string());
         }
+        for child in &row.children {
+            put("sub-agent", &child.to_string());
+        }
+        if self.subagents > 0 {
+            put("below", &below_line(self.subagents, &self.below));
+        }
         if let Some(error) = &self.last_error {
             put("last error", &format!("{}: {}", error.class, error.message));
+        }
+        if let Some(summary) = &self.summary {
+            put("summary", summary);
         }
         for item in &self.todo {
             put("to do", &todo_line(item));
@@ -192,6 +220,16 @@ impl SessionDetail {
         }
         text
     }
+}
+
+fn below_line(subagents: u32, spent: &Spent) -> String {
+    format!(
+        "{}; those that ended: {}, {} tokens, {}",
+        count(subagents.into(), "sub-agent"),
+        count(spent.steps, "step"),
+        tokens(spent.tokens),
+        dollars(spent.usd)
+    )
 }
 
 fn job_line(job: &RunningJob, now: Timestamp) -> String {
@@ -252,6 +290,10 @@ pub(crate) struct ApprovalRow {
     asked_at: Timestamp,
     expires_at: Option<Timestamp>,
     scopes: Vec<Scope>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root: Option<SessionId>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    path: Vec<String>,
     /// Questions about the same call have the same.
     #[serde(skip)]
     pub(crate) input: Option<String>,
@@ -270,7 +312,21 @@ impl From<OpenApproval> for ApprovalRow {
             asked_at: open.asked_at,
             expires_at: open.expires_at,
             scopes: open.scopes,
+            root: open.root,
+            path: open.path,
             input: open.input,
+        }
+    }
+}
+
+impl ApprovalRow {
+    /// The title, and where in a tree of agents it comes from.
+    fn asked_from(&self) -> String {
+        let title = clean(&self.title).into_owned();
+        if self.path.is_empty() {
+            title
+        } else {
+            format!("{title} [{}]", one_line(&self.path.join(" > "), 80))
         }
     }
 }
@@ -295,7 +351,7 @@ impl Row for ApprovalRow {
             self.tool.clone().unwrap_or_default(),
             age(self.asked_at, now),
             expires,
-            clean(&self.title).into_owned(),
+            self.asked_from(),
         ];
         if wide {
             cells.push(self.detail.clone());

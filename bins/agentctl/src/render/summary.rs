@@ -1,18 +1,20 @@
 //! What an event says, in one line.
 
 use crate::render::amount::{span, tokens, word};
+use crate::render::count;
 use crate::render::live::text_of;
 use crate::render::transcript::{input_text, model_failed, turn_finished};
 use agentd_protocol::{
-    EventBody, HookFinished, InputCancelled, JobFinished, PlanStatus, PlanStep, SessionRecovered, TodoItem,
-    TodoStatus,
+    EventBody, HookFinished, InputCancelled, IntentClassified, IntentSource, JobFinished, PlanStatus, PlanStep,
+    SessionRecovered, SessionUpdated, SideCallFinished, SubagentFinished, TodoItem, TodoStatus,
 };
 
 /// What an event says, in one line.
 pub(crate) fn summary(body: &EventBody) -> String {
     match body {
         EventBody::SessionCreated(e) => format!("created: {} ({}, {})", e.title, e.model, e.workdir),
-        EventBody::SessionUpdated(_) => "settings changed".to_owned(),
+        EventBody::SessionUpdated(e) => updated(e),
+        EventBody::SideCallFinished(e) => side_call(e),
         EventBody::SessionPaused(e) => format!("paused: {}", e.reason),
         EventBody::SessionResumed(e) => format!("resumed: {}", e.reason),
         EventBody::SessionClosed(e) => format!("closed: {}", e.reason),
@@ -32,11 +34,13 @@ pub(crate) fn summary(body: &EventBody) -> String {
         EventBody::HookFinished(e) => hook(e),
         EventBody::TodoUpdated(e) => format!("to do: {}", todo(&e.items)),
         EventBody::ModeChanged(e) => format!("mode {}, was {}", word(&e.to), word(&e.from)),
-        EventBody::IntentClassified(e) => format!("intent {}: {}", word(&e.label), e.reason),
+        EventBody::IntentClassified(e) => intent(e),
         EventBody::PlanUpdated(e) => plan(&e.steps),
         EventBody::JobStarted(e) => format!("background job {}: {}", e.job, e.command),
         EventBody::JobFinished(e) => job_finished(e),
         EventBody::JobLost(e) => format!("background job {} is lost: {}", e.job, e.reason),
+        EventBody::SubagentStarted(e) => format!("sub-agent {} works: {}", e.child.short(), e.purpose),
+        EventBody::SubagentFinished(e) => subagent_finished(e),
         EventBody::WarningRaised(e) => format!("{}: {}", e.code, e.message),
         EventBody::HistoryStarted(_)
         | EventBody::HistoryFailed(_)
@@ -63,6 +67,40 @@ pub(crate) fn summary(body: &EventBody) -> String {
         | EventBody::TurnFinished(_)
         | EventBody::Unknown) => in_turn(body),
     }
+}
+
+fn updated(event: &SessionUpdated) -> String {
+    match (&event.title, &event.summary) {
+        (Some(title), _) => format!("title: {title}"),
+        (None, Some(summary)) => format!("summary: {summary}"),
+        (None, None) => "settings changed".to_owned(),
+    }
+}
+
+fn subagent_finished(event: &SubagentFinished) -> String {
+    let how = event.reason.map_or_else(|| "was not there".to_owned(), |reason| word(&reason));
+    let (child, steps) = (event.child.short(), count(event.spent.steps, "step"));
+    let spent = format!("{steps}, {} tokens", tokens(event.spent.tokens));
+    let result = event.result.lines().next().unwrap_or_default();
+    let colon = if result.is_empty() { "" } else { ": " };
+    format!("sub-agent {child} {how} ({spent}){colon}{result}")
+}
+
+/// What a model was asked beside the turns, and what it cost.
+fn side_call(event: &SideCallFinished) -> String {
+    let (what, cost) = (event.purpose.as_str(), tokens(event.usage.total()));
+    match &event.error {
+        Some(error) => format!("no {what} from {}: {error}, {cost} tokens", event.model),
+        None => format!("{what} by {}, {cost} tokens", event.model),
+    }
+}
+
+fn intent(event: &IntentClassified) -> String {
+    let who = match event.source {
+        IntentSource::Heuristics => "",
+        IntentSource::Model => " (by a model)",
+    };
+    format!("intent {}{who}: {}", word(&event.label), event.reason)
 }
 
 /// Work on files and history.

@@ -1,4 +1,5 @@
-//! `compact`, and `show --context`: what of a conversation is sent to its model, and what it costs.
+//! `compact`, `show --context` and `show --summary`: what of a conversation is sent to its model, what it costs, and what
+//! was done in it.
 
 use crate::cli::{CompactArgs, ShowArgs};
 use crate::ctx::Ctx;
@@ -7,7 +8,7 @@ use crate::failure::Failure;
 use crate::follow::{Follower, News, Wanted};
 use crate::render::ContextDetail;
 use agentd_client::Client;
-use agentd_protocol::{EventBody, Fault, Seq, SessionParams};
+use agentd_protocol::{EventBody, Fault, Seq, SessionParams, SidePurpose};
 use agentd_transcript::Transcript;
 
 /// Has a conversation compacted, and waits until it is.
@@ -43,6 +44,36 @@ pub(crate) async fn compact(ctx: &mut Ctx, args: &CompactArgs) -> Result<Exit, F
         }
         if news.is_last() {
             let fault = Fault::conflict("session_closed", "the session was closed before it was compacted");
+            return Err(fault.into());
+        }
+    }
+}
+
+/// Has a model write what was done in a session, and waits until it did.
+pub(crate) async fn summarize(ctx: &Ctx, session: &str) -> Result<(), Failure> {
+    let client = ctx.connect().await?;
+    let session = client.get(session).await?.session.to_string();
+    let params = SessionParams {
+        session: session.clone(),
+    };
+    let asked = client.summarize(&params).await?;
+    let mut follower = follower(ctx, client, session, asked.seq).await?;
+    loop {
+        let news = follower.next().await?;
+        if let News::Event(event, _) = &news
+            && let EventBody::SideCallFinished(finished) = &event.body
+            && finished.purpose == SidePurpose::Summary
+        {
+            return match &finished.error {
+                None => Ok(()),
+                Some(why) => {
+                    let message = format!("{} wrote no summary: {why}", finished.model);
+                    Err(Fault::unavailable("no_summary", message).into())
+                }
+            };
+        }
+        if news.is_last() {
+            let fault = Fault::conflict("session_closed", "the session was closed before it was summed up");
             return Err(fault.into());
         }
     }

@@ -5,6 +5,7 @@ use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::verbs::tree::tree;
 use crate::render::{
     ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, UsageListRow, prompt_text,
 };
@@ -69,7 +70,7 @@ async fn sessions(client: &Client, args: &PsArgs) -> Result<Vec<SessionRow>, Fai
     if args.reverse {
         rows.reverse();
     }
-    Ok(rows)
+    Ok(if args.tree { tree(rows) } else { rows })
 }
 
 fn sort(rows: &mut [SessionRow], by: Sort) {
@@ -91,6 +92,9 @@ pub(crate) async fn show(ctx: &mut Ctx, args: &ShowArgs) -> Result<Exit, Failure
     }
     if args.prompt {
         return show_prompt(ctx, &client, args).await;
+    }
+    if args.summary {
+        crate::verbs::context::summarize(ctx, &args.session).await?;
     }
     let detail = SessionDetail::from(client.get(&args.session).await?);
     let id = detail.row.session.to_string();

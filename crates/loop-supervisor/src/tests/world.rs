@@ -14,7 +14,7 @@ use agentd_session_loop::{ModelJob, Models, Services, Sharing, Timing, ToolJob, 
 use agentd_settings::{HookConfig, HooksConfig};
 use agentd_store::testing::CountingLog;
 use agentd_store::{EncodedEvent, Options, Range, SessionLog as _, open};
-use agentd_turn::{Command, Config, NewInput, Reply};
+use agentd_turn::{Command, Config, NewInput, Reply, SideRules};
 use async_trait::async_trait;
 use ractor::{Actor, ActorCell, ActorRef, SpawnErr};
 use std::collections::BTreeMap;
@@ -73,6 +73,7 @@ async fn services(
     puppets: &Arc<Puppets>,
     hooks: Hooks,
     heard: Vec<HookEvent>,
+    side: SideRules,
 ) -> Services {
     let mut registry = Models_::default();
     registry.insert(
@@ -83,6 +84,14 @@ async fn services(
         ModelSpec {
             dialect: agentd_provider::Dialect::OpenaiChat,
             ..ModelSpec::scripted("chat", Arc::new(Script::default()))
+        },
+        "for tests",
+    );
+    registry.insert(
+        ModelSpec {
+            dialect: agentd_provider::Dialect::OpenaiChat,
+            context_window: 8_000,
+            ..ModelSpec::scripted("tiny", Arc::new(Script::default()))
         },
         "for tests",
     );
@@ -98,11 +107,13 @@ async fn services(
         registry: agentd_tools::Registry::builtin(&agentd_tools::ToolLimits::default()),
         config: Arc::new(Config {
             hooks: heard,
+            side,
             ..Config::default()
         }),
         remote: None,
         hooks,
         stages: Stages::default(),
+        nursery: Arc::default(),
         sandbox: SandboxLevel::None,
         sharing: Sharing::default(),
         timing: Timing::default(),
@@ -115,14 +126,19 @@ impl World {
     }
 
     pub(super) async fn with(bounds: Bounds) -> Self {
-        Self::build(bounds, Vec::new()).await
+        Self::build(bounds, Vec::new(), SideRules::default()).await
     }
 
     pub(super) async fn hooked(hooks: Vec<HookConfig>) -> Self {
-        Self::build(Bounds::default(), hooks).await
+        Self::build(Bounds::default(), hooks, SideRules::default()).await
     }
 
-    async fn build(bounds: Bounds, hooks: Vec<HookConfig>) -> Self {
+    /// Models are asked beside the turns.
+    pub(super) async fn beside(side: SideRules) -> Self {
+        Self::build(Bounds::default(), Vec::new(), side).await
+    }
+
+    async fn build(bounds: Bounds, hooks: Vec<HookConfig>, side: SideRules) -> Self {
         let log = open("memory:", Path::new("/"), Options::default()).unwrap();
         let (commits_tx, commits) = unbounded_channel();
         let (cold_tx, cold) = unbounded_channel();
@@ -152,7 +168,7 @@ impl World {
         };
         let heard = config.heard();
         let hooks = Hooks::new(&config, Arc::new(HookPuppets(hooks_tx)));
-        let services = services(clock, &strings, &puppets, hooks, heard).await;
+        let services = services(clock, &strings, &puppets, hooks, heard, side).await;
         let args = SupervisorArgs {
             services: Arc::new(services),
             bounds,
@@ -369,7 +385,9 @@ pub(super) fn creation(limits: LoopLimits, prompt: Option<&str>) -> Command {
         system_prompt: None,
         append_system_prompt: None,
         rules: Vec::new(),
+        errand: None,
         prompt: None,
+        derived_title: false,
     };
     Command::Create {
         created: Box::new(created),

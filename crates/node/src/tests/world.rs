@@ -7,6 +7,7 @@ use agentd_actor_kit::{
     CallError, Clock, Done, FeedFrame, FeedMsg, GateMsg, Handle, ModelMsg, Routed, Stages, SupervisorMsg,
     ToolMsg, Viewer,
 };
+use agentd_index::{IndexerArgs, Limits, ReadRule};
 use agentd_protocol::{
     Block, Budget, Delta, EffectClass, Event, EventBody, Fault, LoopLimits, PermissionMode, Principal,
     RunState, SessionCreated, SessionId, Timestamp,
@@ -71,12 +72,20 @@ impl World {
                 network: None,
                 spill_dir: dir.path().join("spill"),
                 map_dir: dir.path().join("maps"),
-            search: None,
+                search: None,
                 tools: settings.tools.clone(),
+            },
+            indexer: IndexerArgs {
+                dir: dir.path().join("index"),
+                limits: Limits::default(),
+                rule: ReadRule::new(|_, _| true),
+                embedder: None,
+                clock,
             },
             settings: Arc::new(settings),
             clock,
             stages: Stages::default(),
+            nursery: Arc::default(),
         };
         let tree = Tree::start(child_args).await.unwrap();
         Self {
@@ -94,6 +103,7 @@ impl World {
         let mut ids = BTreeMap::from([
             (Child::Feed, id(&handles.feed)),
             (Child::SessionStore, id(&handles.store)),
+            (Child::Indexer, id(&handles.indexer)),
             (Child::ToolExecutor, id(&handles.tools)),
             (Child::PermissionGate, id(&handles.gate)),
             (Child::LoopSupervisor, id(&handles.supervisor)),
@@ -115,10 +125,15 @@ impl World {
     pub(super) fn bring_down(&self, child: &Child, how: How) {
         let (handles, session) = (&self.handles, SessionId::NIL);
         match child {
-            Child::Feed => down(&handles.feed, how, |done| FeedMsg::Deciders { session, done }),
+            Child::Feed => down(&handles.feed, how, |done| FeedMsg::Deciders {
+                sessions: vec![session],
+                done,
+            }),
             // Its handler only starts tasks: there is nothing to panic in.
             Child::SessionStore => handles.store.actor().unwrap().kill(),
             Child::ModelClient(name) => down(&handles.models[name], how, |done| ModelMsg::Status { done }),
+            // Its handler waits for nobody and asks nobody.
+            Child::Indexer => handles.indexer.actor().unwrap().kill(),
             Child::ToolExecutor => down(&handles.tools, how, |done| ToolMsg::Acquire {
                 session,
                 class: EffectClass::Read,
@@ -351,7 +366,9 @@ pub(super) fn creation(workdir: &Path, model: &str, opening: &str) -> Command {
         system_prompt: None,
         append_system_prompt: None,
         rules: Vec::new(),
+        errand: None,
         prompt: None,
+        derived_title: false,
     };
     let first = NewInput {
         content: vec![Block::text(opening)],

@@ -5,7 +5,7 @@ use crate::sqlite::SqliteStore;
 use crate::{Append, Backend, Clock, EncodedEvent, Filter, Options, Outcome, Range};
 use agentd_protocol::{
     Budget, EVENT_VERSION, Event, LoopLimits, PermissionMode, Principal, RunState, Seq, SessionCreated,
-    SessionId, SessionPaused, Stamp, Status, Summary, Timestamp, Usage,
+    SessionId, SessionPaused, Spent, Stamp, Status, Summary, Timestamp, Usage,
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -140,7 +140,9 @@ pub(crate) fn event(session: SessionId, seq: Seq) -> EncodedEvent {
             system_prompt: None,
             append_system_prompt: None,
             rules: Vec::new(),
+            errand: None,
             prompt: None,
+            derived_title: false,
         }
         .into()
     } else {
@@ -192,7 +194,12 @@ pub(crate) fn summary(session: SessionId, name: &str) -> Summary {
         budget: Budget::default(),
         last_error: None,
         todo: Vec::new(),
+        summary: None,
         jobs: Vec::new(),
+        time_ms: 0,
+        children: Vec::new(),
+        subagents: 0,
+        below: Spent::default(),
         wake_at: None,
         resumable: false,
     }

@@ -75,6 +75,20 @@ fn happen(world: &mut World, dice: u32) {
                 world.restart();
             }
         }
+        _ if world.tree.is_some() => {
+            let number = world.tree.unwrap_or_default();
+            world.look_up(number, Spent::default(), Budget::default());
+        }
+        _ if !world.agent.durable().children.is_empty() => {
+            let children = &world.agent.durable().children;
+            let child = *children.keys().nth(pick % children.len()).unwrap();
+            let reasons = [EndReason::Completed, EndReason::Cancelled, EndReason::Budget];
+            world.end_child(child, reasons[pick % 3]).unwrap();
+            assert!(
+                world.end_child(child, EndReason::Completed).is_err(),
+                "heard once"
+            );
+        }
         _ if world.reworking.is_some() => {
             world.reworked(!pick.is_multiple_of(3));
         }
@@ -166,8 +180,8 @@ fn model(world: &mut World, pick: usize) {
         StopReason::MaxTokens,
         StopReason::Other,
     ];
-    let names = ["Read", "Bash", "Grep", "Write"];
-    let call = |n: usize| tool_use(names[(pick + n) % 4], json!({"n": pick % 3}));
+    let names = ["Read", "Bash", "Grep", "Write", "Task"];
+    let call = |n: usize| tool_use(names[(pick + n) % 5], json!({"n": pick % 3}));
     match pick % 9 {
         0 => {
             world.text("half of it");

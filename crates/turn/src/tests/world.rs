@@ -30,6 +30,14 @@ pub(super) struct World {
     pub(super) reworking: Option<OpenHistory>,
     /// How often all jobs were killed.
     pub(super) jobs_killed: u32,
+    /// Calls that became sessions, as the shell was told to create them.
+    pub(super) children: Vec<(ToolCallId, SessionId)>,
+    /// Sessions that were told to end.
+    pub(super) stopped: Vec<SessionId>,
+    /// How the parent was told of this session's end.
+    pub(super) told: Vec<Ended>,
+    /// What the tree spent is being looked up.
+    pub(super) tree: Option<u64>,
     /// Runs of each call since its last `tool.started`.
     runs: BTreeMap<ToolCallId, u32>,
     pub(super) idempotent: bool,
@@ -43,6 +51,10 @@ pub(super) struct World {
     pub(super) starts: Vec<Start>,
     /// Requests for a shorter conversation.
     pub(super) shrinks: Vec<(CallId, u32, Shrink, u64)>,
+    /// Questions to models beside the turn.
+    pub(super) sides: Vec<SideCall>,
+    /// Counts that the provider is asked for.
+    pub(super) weighing: Vec<CallId>,
     /// The last step.
     pub(super) step: Step,
     /// Steps that had events.
@@ -71,6 +83,7 @@ pub(super) fn plain(name: &str) -> ModelFacts {
         window: 100_000,
         max_output: 10_000,
         min_cache_tokens: None,
+        counts: false,
     }
 }
 
@@ -97,7 +110,9 @@ pub(super) fn created(limits: LoopLimits) -> SessionCreated {
         system_prompt: None,
         append_system_prompt: None,
         rules: Vec::new(),
+        errand: None,
         prompt: None,
+        derived_title: false,
     }
 }
 
@@ -159,7 +174,12 @@ impl World {
     }
 
     pub(super) fn configured(created: SessionCreated, config: Arc<Config>) -> Self {
-        let agent = Agent::new(SessionId::NIL, config);
+        Self::of(SessionId::NIL, created, config)
+    }
+
+    /// A session with an id of its own.
+    pub(super) fn of(session: SessionId, created: SessionCreated, config: Arc<Config>) -> Self {
+        let agent = Agent::new(session, config);
         let mut world = Self {
             shadow: agent.clone(),
             agent,
@@ -175,6 +195,10 @@ impl World {
             asked: BTreeMap::new(),
             reworking: None,
             jobs_killed: 0,
+            children: Vec::new(),
+            stopped: Vec::new(),
+            told: Vec::new(),
+            tree: None,
             runs: BTreeMap::new(),
             idempotent: false,
             models_work: true,
@@ -184,13 +208,16 @@ impl World {
             prefix: 1,
             starts: Vec::new(),
             shrinks: Vec::new(),
+            sides: Vec::new(),
+            weighing: Vec::new(),
             step: Step::default(),
             appends: 0,
         };
         world
             .command(Command::Create {
+                // A sub-agent is created with its task.
+                first: created.errand.is_some().then(|| says("do it")),
                 created: Box::new(created),
-                first: None,
             })
             .unwrap();
         world
@@ -278,6 +305,10 @@ impl World {
                     insists,
                 });
             }
+            Effect::StartSide(side) => self.sides.push(side),
+            Effect::DropSide { call } => self.sides.retain(|side| side.call != call),
+            Effect::CountTokens { call, .. } => self.weighing.push(call),
+            Effect::DropCount { call } => self.weighing.retain(|weighing| *weighing != call),
             Effect::Shrink {
                 call,
                 attempt,
@@ -300,6 +331,15 @@ impl World {
                 assert!(self.reworking.is_none(), "one at a time");
                 self.reworking = Some(*work);
             }
+            Effect::StartChild { tool_call, child, .. } => {
+                assert!(self.runs.contains_key(&tool_call), "i4: the intent is in the log");
+                assert_eq!(child, child_of(self.agent.durable().session, tool_call));
+                self.children.push((tool_call, child));
+            }
+            Effect::StopChild { child, .. } => self.stopped.push(child),
+            Effect::TellParent { ended, .. } => self.told.push(*ended),
+            Effect::TellRoot => {}
+            Effect::AskTree { number, .. } => self.tree = Some(number),
             Effect::KillJobs => self.jobs_killed += 1,
             Effect::KillTool { tool_call } => self.running.retain(|running| *running != tool_call),
             effect @ (Effect::SetTimer { .. } | Effect::ClearTimer { .. }) => self.of_timers(&effect),
@@ -537,7 +577,13 @@ impl World {
                 input: format!("the hash of {name}"),
                 ..Binding::default()
             }),
-            talk: None,
+            talk: (name == "Task").then(|| {
+                Talk::Delegate(Order {
+                    purpose: "a part".into(),
+                    prompt: "do it".into(),
+                    agent: None,
+                })
+            }),
         }
     }
 
@@ -576,6 +622,33 @@ impl World {
         self.input(Input::ToolEnded { tool_call, outcome })
     }
 
+    /// What the rest of the tree spent is known.
+    pub(super) fn look_up(&mut self, number: u64, others: Spent, budget: Budget) -> &Step {
+        self.tree = None;
+        let spent = Some(TreeSpent {
+            wanted: true,
+            others,
+            budget,
+        });
+        self.input(Input::TreeSpent { number, spent })
+    }
+
+    /// A child says how it ended.
+    pub(super) fn end_child(&mut self, child: SessionId, reason: EndReason) -> Result<Reply, Fault> {
+        let ended = Box::new(Ended {
+            reason: Some(reason),
+            text: "what it found".into(),
+            error: None,
+            spent: Spent {
+                tokens: 5,
+                usd: 0.5,
+                time_ms: 5,
+                steps: 1,
+            },
+        });
+        self.command(Command::ChildEnded { child, ended })
+    }
+
     /// One whole step of one allowed call with its result.
     pub(super) fn tool_step(&mut self, name: &str, input: Value, outcome: ToolOutcome) {
         self.answer(vec![tool_use(name, input)], StopReason::ToolUse);
@@ -602,7 +675,7 @@ impl World {
     pub(super) fn crash_at(&mut self, events: usize) {
         self.log.truncate(events);
         let config = Arc::clone(&self.agent.config);
-        self.agent = Agent::fold(SessionId::NIL, config, &self.log).unwrap();
+        self.agent = Agent::fold(self.agent.durable().session, config, &self.log).unwrap();
         self.shadow = self.agent.clone();
         self.models.clear();
         self.judging.clear();
@@ -610,8 +683,14 @@ impl World {
         self.timers.clear();
         self.counting.clear();
         self.shrinks.clear();
+        self.sides.clear();
+        self.weighing.clear();
         self.asked.clear();
         self.reworking = None;
+        self.children.clear();
+        self.stopped.clear();
+        self.told.clear();
+        self.tree = None;
     }
 
     /// Puts a file back, or the conversation, or both.
@@ -731,6 +810,13 @@ impl World {
                 self.judge(VerdictKind::Allow);
             } else if !self.running.is_empty() {
                 self.end_tool(ok());
+            } else if let Some(number) = self.tree {
+                self.look_up(number, Spent::default(), Budget::default());
+            } else if !self.told.is_empty() {
+                self.told.clear();
+                self.input(Input::Told { heard: true });
+            } else if let Some(child) = self.agent.durable().children.keys().next().copied() {
+                self.end_child(child, EndReason::Completed).unwrap();
             } else if self.reworking.is_some() {
                 self.reworked(true);
             } else if let Some(approval) = self.counting.pop() {

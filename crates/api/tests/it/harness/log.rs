@@ -101,6 +101,8 @@ impl Log {
             grant: None,
             input: None,
             level: 0,
+            root: None,
+            path: Vec::new(),
         };
         let edit = |row: &mut Summary| {
             row.open_approvals.push(open);
@@ -156,7 +158,12 @@ fn blank(session: SessionId) -> Summary {
         budget: Budget::default(),
         last_error: None,
         todo: Vec::new(),
+        summary: None,
         jobs: Vec::new(),
+        time_ms: 0,
+        children: Vec::new(),
+        subagents: 0,
+        below: Spent::default(),
         wake_at: None,
         resumable: false,
     }

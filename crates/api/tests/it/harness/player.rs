@@ -83,6 +83,7 @@ impl Player {
                     mode,
                     labels,
                     budget: None,
+                    summary: None,
                 };
                 self.done(order, updated.into(), |row| {
                     row.labels = carried;
@@ -112,7 +113,8 @@ impl Player {
             &json!(Sent {
                 input,
                 seq,
-                said: None
+                said: None,
+                notices: Vec::new(),
             }),
         );
         let bodies = vec![accepted(new, input)];
@@ -144,7 +146,8 @@ impl Player {
                 session,
                 name,
                 input,
-                seq
+                seq,
+                notices: Vec::new(),
             }),
         );
         let edit = |row: &mut Summary| {

@@ -137,6 +137,7 @@ fn rules_grants_and_the_mode_of_the_session_count_from_when_they_were_given() {
         mode: Some(PermissionMode::Yolo),
         labels: None,
         budget: None,
+        summary: None,
     });
     log.bash("npm i", VerdictKind::Allow, "mode:yolo");
     assert_eq!(log.replay(&[]), (4, 0, vec![]));

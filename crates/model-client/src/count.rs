@@ -1,0 +1,73 @@
+//! The kid that has a request counted. It needs no permit: servers count apart from their answers, and for nothing.
+
+use agentd_actor_kit::{Handle, ModelMsg, SessionMsg, spawn_kid};
+use agentd_protocol::CallId;
+use agentd_provider::{Counted, ModelSpec, RequestBody, count_tokens};
+use ractor::{ActorCell, ActorRef, SpawnErr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How long the client may take to say whether the server is to be asked.
+const CLIENT_WITHIN: Duration = Duration::from_secs(1);
+
+/// What a count is started with.
+#[derive(Debug)]
+pub struct CountStart {
+    /// Who gets the answer.
+    pub to: ActorRef<SessionMsg>,
+    /// Handed back with the answer.
+    pub call: CallId,
+    /// Whom to ask.
+    pub spec: Arc<ModelSpec>,
+    /// Who remembers which servers count.
+    pub client: Handle<ModelMsg>,
+    /// The HTTP client of the process.
+    pub http: reqwest::Client,
+    /// The request.
+    pub body: RequestBody,
+    /// The credential to use.
+    pub credential: Option<String>,
+    /// It may take so long.
+    pub within: Duration,
+}
+
+/// Has a request counted and ends. The answer is its last message.
+#[derive(Debug)]
+pub struct TokenCount;
+
+impl TokenCount {
+    /// Starts a count, linked to `supervisor`.
+    ///
+    /// # Errors
+    /// When the supervisor is going down.
+    pub async fn start(start: CountStart, supervisor: ActorCell) -> Result<ActorCell, SpawnErr> {
+        spawn_kid(run(start), supervisor).await
+    }
+}
+
+async fn run(start: CountStart) {
+    let (call, to, within) = (start.call, start.to.clone(), start.within);
+    let tokens = timeout(within, count(start)).await.ok().flatten();
+    let _ = to.cast(SessionMsg::Counted { call, tokens });
+}
+
+async fn count(start: CountStart) -> Option<u64> {
+    let model = start.spec.model.clone();
+    let asked = start.client.call(CLIENT_WITHIN, |done| ModelMsg::MayCount {
+        model: model.clone(),
+        done,
+    });
+    if !asked.await.unwrap_or(false) {
+        return None;
+    }
+    let credential = start.spec.credential(start.credential.as_deref());
+    // A little sooner than the kid's own end, so that a server that hangs is remembered.
+    let within = start.within * 9 / 10;
+    let counted = count_tokens(&start.http, &start.spec, credential, &start.body, within).await;
+    start.client.cast(ModelMsg::Counted { model, counted });
+    match counted {
+        Counted::Tokens(tokens) => Some(tokens),
+        Counted::Never | Counted::Failed => None,
+    }
+}

@@ -1,0 +1,359 @@
+//! Between the sessions of a tree of agents. Each piece of this work is a task beside the loops, which tries for a while;
+//! what it says to a session goes through the supervisor like any command, so it reaches cold sessions, too. Whatever is
+//! lost with the daemon is begun again when the session that wanted it wakes.
+
+use crate::load;
+use crate::services::Services;
+use crate::shell::Shell;
+use crate::talk::talk;
+use agentd_actor_kit::{Birth, CallError, Done, FeedMsg, Read, Routed, SessionMsg, StoreMsg, SupervisorMsg};
+use agentd_protocol::{
+    Block, Budget, Delta, Errand, Fault, FaultClass, Principal, SessionId, Spent, ToolCallId, TurnError,
+};
+use agentd_store::Row;
+use agentd_turn::{Command, Ended, NewInput, Order, Reply, Talk, TreeSpent};
+use ractor::ActorRef;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often something is tried.
+const TRIES: u32 = 60;
+/// The first pause between two tries; it doubles.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The longest pause.
+const LONGEST: Duration = Duration::from_secs(10);
+/// How long a command may take.
+const COMMAND: Duration = Duration::from_secs(30);
+/// Sessions of a tree that are looked at for its budget. Those that ended are in the sums of their parents.
+const MOST_SESSIONS: usize = 10_000;
+
+/// What this work needs of a loop that may be gone before it is done.
+struct Post {
+    services: Arc<Services>,
+    supervisor: ActorRef<SupervisorMsg>,
+    /// Whose work it is.
+    session: SessionId,
+}
+
+/// What came of a try.
+enum Tried {
+    /// It is done, or will never be.
+    Over,
+    /// Try again.
+    Again,
+}
+
+impl Shell {
+    fn post(&self) -> Post {
+        Post {
+            services: Arc::clone(&self.services),
+            supervisor: self.supervisor.clone(),
+            session: self.session,
+        }
+    }
+
+    /// A call becomes a session, or its session is looked for.
+    pub(crate) fn start_child(&self, tool_call: ToolCallId, child: SessionId, name: &str, input: &Value) {
+        let post = self.post();
+        let order = self.prepare(name, input).map(|prepared| talk(&prepared));
+        let birth = match order {
+            Ok(Some(Talk::Delegate(order))) => self.birth(tool_call, order),
+            Ok(_) => Err("it is no task for a sub-agent".to_owned()),
+            Err(outcome) => Err(outcome.llm_text),
+        };
+        tokio::spawn(async move {
+            match birth {
+                Ok((birth, prompt)) => post.bring_up(child, birth, prompt).await,
+                Err(why) => post.give_up(child, why).await,
+            }
+        });
+    }
+
+    fn birth(&self, tool_call: ToolCallId, order: Order) -> Result<(Birth, String), String> {
+        let durable = self.agent.durable();
+        let settings = durable.settings.clone().ok_or("its parent was not created")?;
+        let mut path = durable.path();
+        if path.is_empty() {
+            path.push(settings.title.clone());
+        }
+        let birth = Birth {
+            parent: self.session,
+            model: durable.model().to_owned(),
+            grants: durable.grants.clone(),
+            budget: durable.budget(),
+            errand: Errand {
+                root: durable.root(),
+                tool_call,
+                depth: durable.depth().saturating_add(1),
+                path,
+            },
+            settings,
+            purpose: order.purpose,
+            agent: order.agent,
+        };
+        Ok((birth, order.prompt))
+    }
+
+    /// Nobody waits for a sub-agent any more.
+    pub(crate) fn stop_child(&self, child: SessionId, reason: String) {
+        let post = self.post();
+        tokio::spawn(async move { post.stop(child, reason).await });
+    }
+
+    /// This sub-agent ended.
+    pub(crate) fn tell_parent(&self, parent: SessionId, ended: Ended) {
+        let (post, me) = (self.post(), self.me.clone());
+        tokio::spawn(async move {
+            let heard = post.report(parent, post.session, ended).await;
+            // A loop that is gone tells again when it is back, unless it is closed.
+            let _ = me.cast(SessionMsg::Told { heard });
+        });
+    }
+
+    /// Whose viewers may answer its questions: its own, and those of the root.
+    pub(crate) fn watched_at(&self) -> Vec<SessionId> {
+        let root = self.agent.durable().root();
+        std::iter::once(self.session)
+            .chain((root != self.session).then_some(root))
+            .collect()
+    }
+
+    /// The viewers of the root are told what is open here.
+    pub(crate) fn tell_root(&self) {
+        let durable = self.agent.durable();
+        self.services.feed.cast(FeedMsg::Delta {
+            session: durable.root(),
+            delta: Delta::Asks {
+                child: self.session,
+                approvals: durable.approvals.clone(),
+            },
+        });
+    }
+
+    /// What did the tree spend?
+    pub(crate) fn ask_tree(&self, number: u64, root: SessionId, parent: Option<SessionId>) {
+        let (post, me) = (self.post(), self.me.clone());
+        tokio::spawn(async move {
+            let spent = post.tree(root, parent).await;
+            let _ = me.cast(SessionMsg::TreeSpent { number, spent });
+        });
+    }
+}
+
+impl Post {
+    /// Creates a child; one that is there is asked how it is.
+    async fn bring_up(&self, child: SessionId, birth: Birth, prompt: String) {
+        let mut why = "nobody answered".to_owned();
+        for pause in pauses() {
+            match self.bring_up_once(child, &birth, &prompt).await {
+                Ok(Tried::Over) => return,
+                Ok(Tried::Again) => {}
+                Err(fault) if for_good(&fault) => return self.give_up(child, said(&fault)).await,
+                Err(fault) if ends(&fault) => return,
+                Err(fault) => why = said(&fault),
+            }
+            tokio::time::sleep(pause).await;
+        }
+        self.give_up(child, why).await;
+    }
+
+    async fn bring_up_once(&self, child: SessionId, birth: &Birth, prompt: &str) -> Result<Tried, Fault> {
+        if let Some(row) = self.row(child).await? {
+            if row.summary.turn.is_none() {
+                self.route(child, Command::Tell).await?;
+            }
+            return Ok(Tried::Over);
+        }
+        let created = self.services.nursery.first_event(birth.clone()).await?;
+        let first = NewInput {
+            content: vec![Block::text(prompt)],
+            delivery: None,
+            key: None,
+            model: None,
+        };
+        let command = Command::Create {
+            created: Box::new(created),
+            first: Some(first),
+        };
+        match self.route(child, command).await {
+            Ok(_) => Ok(Tried::Over),
+            Err(fault) if fault.class == FaultClass::Conflict => Ok(Tried::Again),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// A child that cannot be: its call gets that as its result.
+    async fn give_up(&self, child: SessionId, why: String) {
+        let error = TurnError {
+            class: "not_started".to_owned(),
+            message: why,
+        };
+        let gone = Ended {
+            reason: None,
+            text: String::new(),
+            error: Some(error),
+            spent: Spent::default(),
+        };
+        self.report(self.session, child, gone).await;
+    }
+
+    /// Closes a child. It tells its parent by itself when all below it have ended.
+    async fn stop(&self, child: SessionId, reason: String) {
+        for pause in pauses() {
+            let close = Command::Close {
+                reason: reason.clone(),
+                force: true,
+            };
+            match self.route(child, close).await {
+                Ok(_) => return,
+                Err(fault) if fault.class == FaultClass::NotFound => {
+                    return self.give_up(child, "it is not there any more".to_owned()).await;
+                }
+                Err(fault) if fault.code == "session_closed" => {
+                    if self.route(child, Command::Tell).await.is_ok() {
+                        return;
+                    }
+                }
+                Err(fault) if ends(&fault) => return,
+                Err(_) => {}
+            }
+            tokio::time::sleep(pause).await;
+        }
+        tracing::warn!(%child, "a sub-agent could not be closed; it is tried again when its parent wakes");
+    }
+
+    /// Tells a parent how a child ended. True when it knows, or does not want to.
+    async fn report(&self, parent: SessionId, child: SessionId, ended: Ended) -> bool {
+        for pause in pauses() {
+            let command = Command::ChildEnded {
+                child,
+                ended: Box::new(ended.clone()),
+            };
+            match self.route(parent, command).await {
+                Ok(_) => return true,
+                Err(fault) if fault.code == "not_awaited" || fault.class == FaultClass::NotFound => {
+                    return true;
+                }
+                Err(fault) if ends(&fault) => return false,
+                Err(_) => {}
+            }
+            tokio::time::sleep(pause).await;
+        }
+        tracing::warn!(%parent, %child, "a parent could not be told that its sub-agent ended");
+        false
+    }
+
+    async fn tree(&self, root: SessionId, parent: Option<SessionId>) -> Option<TreeSpent> {
+        for pause in pauses().take(8) {
+            match self.tree_once(root, parent).await {
+                Ok(spent) => return Some(spent),
+                Err(fault) => tracing::debug!(%root, %fault, "what a tree spent cannot be read now"),
+            }
+            tokio::time::sleep(pause).await;
+        }
+        None
+    }
+
+    async fn tree_once(&self, root: SessionId, parent: Option<SessionId>) -> Result<TreeSpent, Fault> {
+        let mut spent = TreeSpent {
+            wanted: self.is_wanted(parent).await?,
+            others: Spent::default(),
+            budget: Budget::default(),
+        };
+        let Some(top) = self.row(root).await?.map(|row| row.summary) else {
+            spent.wanted = false;
+            return Ok(spent);
+        };
+        spent.budget = top.budget;
+        if !spent.wanted || top.budget == Budget::default() {
+            return Ok(spent);
+        }
+        let (mut open, mut seen) = (vec![top], 0);
+        while let Some(summary) = open.pop() {
+            seen += 1;
+            if seen > MOST_SESSIONS {
+                return Err(Fault::limit("tree_too_large", "the tree has too many sessions"));
+            }
+            if summary.session != self.session {
+                let own = Spent {
+                    tokens: summary.usage.total(),
+                    usd: summary.cost_usd,
+                    time_ms: summary.time_ms,
+                    steps: summary.steps,
+                };
+                spent.others = spent.others.and(own).and(summary.below);
+            }
+            for child in summary.children {
+                // One that is not there yet has spent nothing.
+                open.extend(self.row(child).await?.map(|row| row.summary));
+            }
+        }
+        Ok(spent)
+    }
+
+    /// Whether the parent waits for this session: its row has had it since before it was created.
+    async fn is_wanted(&self, parent: Option<SessionId>) -> Result<bool, Fault> {
+        let Some(parent) = parent else { return Ok(true) };
+        let row = self.row(parent).await?;
+        Ok(row.is_some_and(|row| row.summary.children.contains(&self.session)))
+    }
+
+    async fn row(&self, session: SessionId) -> Result<Option<Row>, Fault> {
+        let read = |done| StoreMsg::Read(Read::Row { session, done });
+        let answer = self.services.store.call(self.services.timing.load, read).await;
+        load::answer(answer).map_err(|error| Fault::unavailable("store_unavailable", error.to_string()))
+    }
+
+    async fn route(&self, session: SessionId, command: Command) -> Result<Reply, Fault> {
+        let (done, answer) = Done::channel();
+        let routed = Routed {
+            session,
+            command: Box::new(command),
+            by: Principal::agentd(),
+            key: None,
+            done,
+        };
+        let gone = || Fault::unavailable("supervisor_gone", "the loop supervisor is gone");
+        if self.supervisor.cast(SupervisorMsg::Route(routed)).is_err() {
+            return Err(gone());
+        }
+        match tokio::time::timeout(COMMAND, answer).await {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(_)) => Err(gone()),
+            Err(_) => Err(Fault::timeout(
+                "session_slow",
+                CallError::Timeout("the session").to_string(),
+            )),
+        }
+    }
+}
+
+/// The pauses between the tries.
+fn pauses() -> impl Iterator<Item = Duration> {
+    (0..TRIES).scan(PAUSE, |pause, _| {
+        let now = *pause;
+        *pause = LONGEST.min(now.saturating_mul(2));
+        Some(now)
+    })
+}
+
+/// It will never go.
+fn for_good(fault: &Fault) -> bool {
+    matches!(
+        fault.class,
+        FaultClass::Invalid | FaultClass::Denied | FaultClass::NotFound | FaultClass::Limit
+    )
+}
+
+/// This daemon, or this supervisor, ends: the next one begins again.
+fn ends(fault: &Fault) -> bool {
+    matches!(fault.code.as_str(), "draining" | "supervisor_gone")
+}
+
+fn said(fault: &Fault) -> String {
+    match &fault.hint {
+        Some(hint) => format!("{} ({hint})", fault.message),
+        None => fault.message.clone(),
+    }
+}

@@ -1,0 +1,238 @@
+//! Model calls beside the loop: a question with its own system prompt, no tools, few tokens, a deadline. The conversation
+//! and its prefix have no part in it.
+
+use crate::error::LoopError;
+use crate::shell::Shell;
+use crate::work::Task;
+use crate::workers::ModelJob;
+use agentd_actor_kit::{Alarm, CallEvent, Lane, SessionMsg, Work};
+use agentd_prompt::{SideQuestion, intent_question, summary_question, title_question};
+use agentd_protocol::{Block, CallId, Message, Role, SidePurpose, Usage};
+use agentd_provider::{
+    Adjust, Dialect, EncodedHistory, ModelSpec, Params, Prompt, RequestBody, encode_prefix, encode_suffix,
+};
+use agentd_text::redact_known;
+use agentd_transcript::estimate_tokens;
+use agentd_turn::{Input, ModelAnswer, SideCall, SideEnded};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes of the conversation that a title is made from.
+const TITLE_BYTES: usize = 3_000;
+/// Bytes of the conversation that a summary is made from.
+const SUMMARY_BYTES: usize = 16_000;
+
+/// A question that is not answered yet.
+#[derive(Debug)]
+pub(crate) struct Side {
+    purpose: SidePurpose,
+    model: String,
+    _deadline: Alarm,
+}
+
+/// What a model is asked beside the conversation.
+#[derive(Debug)]
+pub(crate) struct Question<'a> {
+    pub(crate) call: CallId,
+    pub(crate) spec: Arc<ModelSpec>,
+    /// The configured name of the model.
+    pub(crate) model: &'a str,
+    pub(crate) credential: Option<String>,
+    pub(crate) system: &'a str,
+    pub(crate) text: String,
+    pub(crate) max_output: u32,
+    /// Nobody waits for the answer.
+    pub(crate) in_background: bool,
+}
+
+impl Shell {
+    /// Asks.
+    pub(crate) async fn start_side(&mut self, side: SideCall) {
+        let (call, purpose, model) = (side.call, side.purpose, side.model.clone());
+        let within = Duration::from_millis(side.within_ms);
+        match self.ask_beside(side).await {
+            Ok(()) => {
+                let deadline = Alarm::set(&self.me, within, SessionMsg::SideOverdue { call });
+                self.sides.insert(
+                    call,
+                    Side {
+                        purpose,
+                        model,
+                        _deadline: deadline,
+                    },
+                );
+            }
+            Err(why) => self.follow.push_back(Task::of(Input::SideEnded(SideEnded {
+                call,
+                purpose,
+                model,
+                text: Err(why),
+                usage: Usage::default(),
+                cost_usd: None,
+            }))),
+        }
+        self.live.touch();
+    }
+
+    async fn ask_beside(&mut self, side: SideCall) -> Result<(), String> {
+        let (of, _) = self
+            .services
+            .models
+            .get(&side.model)
+            .map_err(|error| error.message)?;
+        if of.dialect == Dialect::Scripted {
+            return Err("a script knows its own conversation only".to_owned());
+        }
+        let SideQuestion { system, text } = self.question(&side)?;
+        let question = Question {
+            call: side.call,
+            spec: Arc::new(of.adjusted(&Adjust {
+                without: side.without,
+                ..Adjust::default()
+            })),
+            model: &side.model,
+            credential: side.credential,
+            system,
+            text,
+            max_output: side.max_output,
+            in_background: side.purpose != SidePurpose::Intent,
+        };
+        let job = self
+            .side_job(question)
+            .ok_or("the model's provider is not running")?;
+        let kid = self.services.workers.model(job).await;
+        let kid = kid.map_err(|error| format!("the call could not be started: {error}"))?;
+        let (call, attempt) = (side.call, 1);
+        self.kids.add(kid, Work::Model { call, attempt });
+        Ok(())
+    }
+
+    fn question(&self, side: &SideCall) -> Result<SideQuestion, String> {
+        Ok(match side.purpose {
+            SidePurpose::Title => title_question(&self.transcript.digest(TITLE_BYTES)),
+            SidePurpose::Summary => summary_question(&self.transcript.digest(SUMMARY_BYTES)),
+            SidePurpose::Intent => intent_question(&side.words),
+            SidePurpose::Compaction => return Err("a compaction is asked for otherwise".to_owned()),
+        })
+    }
+
+    /// The kid's work for a question of one message.
+    pub(crate) fn side_job(&self, question: Question<'_>) -> Option<ModelJob> {
+        let (_, client) = self.services.models.get(question.model).ok()?;
+        let spec = question.spec;
+        let tokens = estimate_tokens(&question.text).saturating_add(estimate_tokens(question.system));
+        let messages = vec![Arc::new(Message {
+            role: Role::User,
+            content: vec![Block::text(question.text)],
+        })];
+        let mut history = EncodedHistory::new();
+        history.extend(&spec, 0, &messages);
+        let params = Params {
+            max_output: Some(question.max_output),
+            ..Params::default()
+        };
+        let created = self.agent.durable().settings.as_ref();
+        let credential = (question.credential, false);
+        let mut ask = self
+            .services
+            .sharing
+            .ask(self.session, created, &spec, credential, tokens);
+        ask.output_tokens = ask.output_tokens.min(question.max_output.into());
+        if question.in_background {
+            ask.lane = Lane::Background;
+        }
+        let system = Prompt {
+            system: question.system,
+        };
+        Some(ModelJob {
+            to: self.me.clone(),
+            call: question.call,
+            attempt: 1,
+            client,
+            ask,
+            tools: Vec::new(),
+            body: RequestBody::new(
+                encode_prefix(&spec, &system, &[], &params),
+                &history,
+                encode_suffix(&spec, &[], &params),
+            ),
+            messages: if spec.record.is_some() {
+                messages
+            } else {
+                Vec::new()
+            },
+            spec,
+        })
+    }
+
+    /// The call is such a question.
+    pub(crate) fn is_beside(&self, call: CallId) -> bool {
+        self.sides.contains_key(&call)
+    }
+
+    /// News of a question. Nobody is shown the words while they come.
+    pub(crate) async fn side_news(&mut self, call: CallId, event: CallEvent) -> Result<(), LoopError> {
+        match event {
+            CallEvent::Waiting(_) | CallEvent::Granted { .. } | CallEvent::Delta(..) => Ok(()),
+            CallEvent::Answered(answer) => {
+                // It may have read a key in the conversation before that key was known as one (I8).
+                let text = redact_known(&words_of(&answer)).into_owned();
+                self.side_ended(call, Ok(text), answer.usage, answer.cost_usd)
+                    .await
+            }
+            CallEvent::Failed(failure) => {
+                self.side_ended(call, Err(failure.message), Usage::default(), None)
+                    .await
+            }
+        }
+    }
+
+    /// It takes too long.
+    pub(crate) async fn side_overdue(&mut self, call: CallId) -> Result<(), LoopError> {
+        self.kids.kill(&Work::Model { call, attempt: 1 });
+        let why = Err("the model took too long".to_owned());
+        self.side_ended(call, why, Usage::default(), None).await
+    }
+
+    async fn side_ended(
+        &mut self,
+        call: CallId,
+        text: Result<String, String>,
+        usage: Usage,
+        cost_usd: Option<f64>,
+    ) -> Result<(), LoopError> {
+        let Some(side) = self.sides.remove(&call) else {
+            return Ok(());
+        };
+        self.advance(Input::SideEnded(SideEnded {
+            call,
+            purpose: side.purpose,
+            model: side.model,
+            text,
+            usage,
+            cost_usd,
+        }))
+        .await
+    }
+
+    /// Nobody waits for it any more.
+    pub(crate) fn drop_side(&mut self, call: CallId) {
+        if self.sides.remove(&call).is_some() {
+            self.kids.kill(&Work::Model { call, attempt: 1 });
+            self.live.touch();
+        }
+    }
+}
+
+/// The text of an answer.
+pub(crate) fn words_of(answer: &ModelAnswer) -> String {
+    let texts = answer.content.iter().filter_map(|block| match block {
+        Block::Text { text } => Some(text.as_str()),
+        Block::Image { .. }
+        | Block::Thinking { .. }
+        | Block::ToolUse { .. }
+        | Block::ToolResult { .. }
+        | Block::Unknown => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}

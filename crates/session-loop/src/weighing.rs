@@ -1,0 +1,83 @@
+//! Has the provider count the next request, in a kid.
+
+use crate::error::LoopError;
+use crate::shell::Shell;
+use crate::workers::CountJob;
+use agentd_actor_kit::{SessionMsg, Work};
+use agentd_protocol::{CallId, RequestPart};
+use agentd_provider::Adjust;
+use agentd_turn::Input;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What is to be counted.
+#[derive(Debug)]
+pub(crate) struct Weighing {
+    pub(crate) call: CallId,
+    /// The configured name of the model.
+    pub(crate) model: String,
+    pub(crate) credential: Option<String>,
+    pub(crate) without: Vec<RequestPart>,
+    pub(crate) within_ms: u64,
+}
+
+impl Shell {
+    /// Has the next request counted. What cannot be started is answered as not counted.
+    pub(crate) async fn weigh(&mut self, weighing: Weighing) {
+        let (call, model) = (weighing.call, weighing.model.clone());
+        self.weighing = Some((call, model));
+        let started = match self.count_job(weighing) {
+            Some(job) => self.services.workers.count(job).await.ok(),
+            None => None,
+        };
+        match started {
+            Some(kid) => self.kids.add(kid, Work::Count { call }),
+            None => {
+                let _ = self.me.cast(SessionMsg::Counted { call, tokens: None });
+            }
+        }
+        self.live.touch();
+    }
+
+    fn count_job(&self, weighing: Weighing) -> Option<CountJob> {
+        let (of, client) = self.services.models.get(&weighing.model).ok()?;
+        let created = self.agent.durable().settings.as_ref();
+        let adjust = Adjust {
+            tool_protocol: created.and_then(|created| created.limits.tool_protocol),
+            without: weighing.without,
+            ..Adjust::default()
+        };
+        let spec = Arc::new(of.adjusted(&adjust));
+        Some(CountJob {
+            to: self.me.clone(),
+            call: weighing.call,
+            body: self.requests.ahead(&self.kit, &spec, &self.transcript),
+            spec,
+            client,
+            credential: weighing.credential,
+            within: Duration::from_millis(weighing.within_ms),
+        })
+    }
+
+    /// The count came, or will not come.
+    pub(crate) async fn weighed(&mut self, call: CallId, tokens: Option<u64>) -> Result<(), LoopError> {
+        let Some((_, model)) = self.weighing.take_if(|(running, _)| *running == call) else {
+            return Ok(());
+        };
+        if let Some(tokens) = tokens
+            && let Ok((spec, _)) = self.services.models.get(&model)
+        {
+            tracing::debug!(session = %self.session, tokens, estimate = self.transcript.estimate_tokens(), "counted");
+            self.transcript.counted_as(&spec.model, tokens);
+        }
+        self.advance(Input::Counted { call }).await
+    }
+
+    /// Nobody waits for it any more.
+    pub(crate) fn drop_count(&mut self, call: CallId) {
+        if self.weighing.take_if(|(running, _)| *running == call).is_some() {
+            self.kids.kill(&Work::Count { call });
+            self.live.touch();
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! `[side_calls]`: what models are asked beside the work.
+
+use serde::{Deserialize, Serialize};
+
+/// The name that stands for the session's own model.
+pub(crate) const OWN: &str = "session";
+
+/// `[side_calls]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SideCallsConfig {
+    /// A name under `[models]`, `session` for the session's own model, empty for none.
+    pub model: String,
+    /// A title for each session that nobody named.
+    pub titles: bool,
+    /// A summary of each session at the end of its turns.
+    pub summaries: bool,
+    /// What an input wants, where `loop.intent_gate` is on and its words leave that open.
+    pub intents: bool,
+    /// Its words leave it open below this confidence.
+    pub intent_below: f64,
+    /// Tokens of one answer.
+    pub max_tokens: u32,
+    /// How long one question may take.
+    pub timeout_ms: u64,
+}
+
+impl Default for SideCallsConfig {
+    fn default() -> Self {
+        Self {
+            model: String::new(),
+            titles: true,
+            summaries: false,
+            intents: true,
+            intent_below: 0.8,
+            max_tokens: 2_048,
+            timeout_ms: 20_000,
+        }
+    }
+}

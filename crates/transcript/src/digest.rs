@@ -1,0 +1,140 @@
+//! A conversation in short, for questions beside it: what it is about, what was done. And what its next request adds.
+
+use crate::cut;
+use crate::transcript::Transcript;
+use agentd_protocol::{Message, Role};
+use std::sync::Arc;
+
+/// Bytes of one message in a digest.
+const MESSAGE_BYTES: usize = 800;
+
+impl Transcript {
+    /// The conversation in at most so many bytes: each message in short, and of many the first and the last ones.
+    #[must_use]
+    pub fn digest(&self, bytes: usize) -> String {
+        let pieces = self.messages.iter().map(|message| {
+            let piece = crate::retell::told(message);
+            cut::head_and_tail(&piece, MESSAGE_BYTES).unwrap_or(piece)
+        });
+        let whole: String = pieces.collect();
+        cut::head_and_tail(&whole, bytes).unwrap_or(whole)
+    }
+
+    /// The conversation as the next request would send it, if all inputs that wait join it.
+    #[must_use]
+    pub fn upcoming(&self) -> Vec<Arc<Message>> {
+        let mut content = self.step.clone().seal();
+        content.extend(self.notes.iter().cloned());
+        content.extend(self.inputs.values().flatten().cloned());
+        let mut messages = self.messages.clone();
+        if !content.is_empty() {
+            messages.push(Arc::new(Message {
+                role: Role::User,
+                content,
+            }));
+        }
+        messages
+    }
+
+    /// The provider of this model counted [`Self::upcoming`], with the system prompt and the tools: that is the estimate
+    /// now, and what the guess is worth is learned from it.
+    pub fn counted_as(&mut self, model: &str, tokens: u64) {
+        self.rate.asks(model);
+        let waiting = self.waiting_tokens();
+        let sent = tokens.saturating_sub(waiting);
+        self.rate.counted(sent, 0);
+        self.tokens = sent;
+        self.counted = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::estimate_tokens;
+    use agentd_protocol::*;
+
+    fn event(seq: Seq, body: impl Into<EventBody>) -> Event {
+        Event {
+            v: EVENT_VERSION,
+            session: SessionId::NIL,
+            seq,
+            at: Timestamp(seq),
+            by: Principal::agentd(),
+            turn: None,
+            body: body.into(),
+        }
+    }
+
+    fn asked(transcript: &mut Transcript, text: &str) -> InputId {
+        let input = Stamp::new(Timestamp(7), 7).input();
+        transcript.apply(&event(
+            1,
+            InputAccepted {
+                input,
+                key: None,
+                delivery: Delivery::Start,
+                content: vec![Block::text(text)],
+                model: None,
+                agent: None,
+            },
+        ));
+        input
+    }
+
+    fn started(transcript: &mut Transcript, inputs: Vec<InputId>) {
+        transcript.apply(&event(
+            2,
+            ModelStarted {
+                call: Stamp::new(Timestamp(8), 8).call(),
+                attempt: 1,
+                step: 1,
+                max_steps: 9,
+                inputs,
+                provider: "p".into(),
+                model: "m".into(),
+                credential: None,
+                input_tokens_estimate: 0,
+                tools_off: false,
+                configured: None,
+                thinking: None,
+            },
+        ));
+    }
+
+    #[test]
+    fn a_digest_is_bounded_and_has_the_beginning_and_the_end() {
+        let mut transcript = Transcript::new();
+        let input = asked(&mut transcript, "Fix the parser.");
+        started(&mut transcript, vec![input]);
+        let digest = transcript.digest(2_000);
+        assert_eq!(digest, "Person: Fix the parser.\n");
+        let mut long = Transcript::new();
+        let text = format!("first {} last", "word ".repeat(2_000));
+        let input = asked(&mut long, &text);
+        started(&mut long, vec![input]);
+        let digest = long.digest(500);
+        assert!(digest.len() <= 500, "{}", digest.len());
+        assert!(
+            digest.starts_with("Person: first") && digest.ends_with("last\n"),
+            "{digest}"
+        );
+    }
+
+    #[test]
+    fn what_was_counted_is_the_estimate_and_inputs_that_wait_are_not_counted_twice() {
+        let mut transcript = Transcript::new();
+        let input = asked(&mut transcript, "Fix the parser.");
+        started(&mut transcript, vec![input]);
+        let next = asked(&mut transcript, &"word ".repeat(400));
+        let ahead = transcript.upcoming();
+        assert_eq!((transcript.messages().len(), ahead.len()), (1, 2));
+        let waiting = transcript.waiting_tokens();
+        assert!(waiting >= estimate_tokens(&"word ".repeat(400)));
+        transcript.counted_as("m", 9_000);
+        assert!(transcript.counted());
+        assert_eq!(transcript.estimate_tokens() + transcript.waiting_tokens(), 9_000);
+        started(&mut transcript, vec![next]);
+        assert_eq!(transcript.messages(), ahead, "it is what was counted");
+    }
+}

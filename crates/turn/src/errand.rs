@@ -1,0 +1,105 @@
+//! The other side of a sub-agent: when nothing is left to do it tells its parent how it ended, and is over when the parent
+//! has written that down.
+
+use crate::delegate::Ended;
+use crate::draft::Draft;
+use crate::durable::Durable;
+use crate::effect::Effect;
+use crate::inbox;
+use agentd_protocol::{EventBody, Timestamp};
+
+/// How far the parent was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Telling {
+    /// Not at all.
+    #[default]
+    Not,
+    /// The word is on its way.
+    Sent,
+    /// The parent has it, or does not want it.
+    Heard,
+    /// The parent could not be reached; the next incarnation tries again.
+    Failed,
+}
+
+/// Why a child closes itself.
+const DELIVERED: &str = "its task is over and the result was delivered";
+
+/// Tells the parent, when there is nothing left to do here.
+pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
+    notify_root(draft);
+    if !has_ended(draft.durable()) || draft.seen().draining {
+        return;
+    }
+    match draft.seen().telling {
+        Telling::Not => {
+            let Some((parent, _)) = draft.durable().errand() else {
+                return;
+            };
+            let ended = Box::new(outcome(draft.durable(), draft.now()));
+            draft.volatile().telling = Telling::Sent;
+            draft.effect(Effect::TellParent { parent, ended });
+        }
+        Telling::Heard if draft.durable().closed.is_none() => {
+            // Nothing runs and no input waits, so it cannot be refused but by work on the files.
+            drop(inbox::close(draft, DELIVERED.to_owned(), false));
+        }
+        Telling::Heard | Telling::Sent | Telling::Failed => {}
+    }
+}
+
+/// The parent has it, or it cannot be reached.
+pub(crate) fn told(draft: &mut Draft<'_, '_>, heard: bool) {
+    if draft.seen().telling == Telling::Sent {
+        draft.volatile().telling = if heard { Telling::Heard } else { Telling::Failed };
+    }
+}
+
+/// The parent asks again how it ended.
+pub(crate) fn asked(draft: &mut Draft<'_, '_>) {
+    if draft.seen().telling != Telling::Sent {
+        draft.volatile().telling = Telling::Not;
+    }
+}
+
+/// A sub-agent that has nothing left to do, and none below it.
+pub(crate) fn has_ended(durable: &Durable) -> bool {
+    let rests = durable.turn.is_none() && durable.children.is_empty();
+    let idle =
+        inbox::starts_next(durable).is_empty() && durable.history.is_none() && !durable.compaction_is_due();
+    durable.errand().is_some() && rests && (idle || durable.closed.is_some())
+}
+
+/// Its parent may not know yet that it ended.
+pub(crate) fn owes(durable: &Durable) -> bool {
+    has_ended(durable) && durable.closed.is_none()
+}
+
+fn outcome(durable: &Durable, now: Timestamp) -> Ended {
+    let closed = durable.closed.as_ref().map(|closed| closed.reason.clone());
+    let last = durable.last.as_ref();
+    let error = last.and_then(|last| last.error.clone());
+    let error = error.or_else(|| closed.map(|reason| crate::limits::error("closed", reason)));
+    Ended {
+        reason: last.map(|last| last.reason),
+        text: durable.last_words.clone(),
+        error,
+        spent: durable.spent(now).and(durable.below),
+    }
+}
+
+/// People who watch the root learn of questions below it.
+fn notify_root(draft: &mut Draft<'_, '_>) {
+    if draft.durable().errand().is_none() {
+        return;
+    }
+    let about = |event: &agentd_protocol::Event| {
+        matches!(
+            event.body,
+            EventBody::ApprovalAsked(_) | EventBody::ApprovalDecided(_)
+        )
+    };
+    if draft.happened().iter().any(about) {
+        draft.effect(Effect::TellRoot);
+    }
+}

@@ -1,0 +1,90 @@
+//! The budget of a tree of agents is the root's. Before each step of a sub-agent everything that the tree has spent is
+//! looked up, as far as it is durable, and a session asks only when its own steps are. So whoever is told that there is
+//! room is told of every step that ended before, and the budget is exceeded by at most one step of each running agent.
+//! The same look finds out whether anybody still waits for the sub-agent: nobody works for nobody.
+
+use crate::draft::Draft;
+use crate::durable::Durable;
+use crate::effect::Effect;
+use crate::{ending, limits, words};
+use agentd_protocol::{Budget, EndReason, Spent};
+
+/// What the rest of a tree spent, and what all of it may spend.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TreeSpent {
+    /// The parent still waits for this session.
+    pub wanted: bool,
+    /// All sessions of the tree but this one and those below it that have ended.
+    pub others: Spent,
+    /// The root's budget as it is now.
+    pub budget: Budget,
+}
+
+/// What is known of the tree.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Tree {
+    /// The number of the last asking.
+    number: u64,
+    /// It has not been answered.
+    asking: bool,
+    /// The answer is for the step that begins now.
+    fresh: bool,
+    pub(crate) last: Option<TreeSpent>,
+}
+
+impl Tree {
+    /// The answer is waited for.
+    pub(crate) const fn asking(&self) -> bool {
+        self.asking
+    }
+
+    /// The step that it was asked for has begun, or does not.
+    pub(crate) const fn used(&mut self) {
+        (self.asking, self.fresh) = (false, false);
+    }
+}
+
+/// Before a step: is it known what the tree spent? False: it is being asked.
+pub(crate) fn is_known(draft: &mut Draft<'_, '_>) -> bool {
+    if !is_shared(draft.durable()) || draft.seen().tree.fresh {
+        return true;
+    }
+    let tree = &mut draft.volatile().tree;
+    if !tree.asking {
+        tree.asking = true;
+        tree.number = tree.number.wrapping_add(1);
+        let number = tree.number;
+        let (root, parent) = (
+            draft.durable().root(),
+            draft.durable().errand().map(|(parent, _)| parent),
+        );
+        draft.effect(Effect::AskTree { number, root, parent });
+    }
+    false
+}
+
+/// The answer. Without one nothing may be spent (I7).
+pub(crate) fn answered(draft: &mut Draft<'_, '_>, number: u64, spent: Option<TreeSpent>) {
+    let tree = &mut draft.volatile().tree;
+    if !tree.asking || tree.number != number {
+        return;
+    }
+    tree.asking = false;
+    if let Some(spent) = spent {
+        if !spent.wanted {
+            let error = limits::error("cancelled", words::NOT_WANTED);
+            return ending::finish(draft, EndReason::Cancelled, Some(error));
+        }
+        (tree.last, tree.fresh) = (Some(spent), true);
+        return;
+    }
+    let message = "what its tree of agents has spent could not be read, so it may spend nothing more";
+    let error = limits::error("budget", message);
+    ending::finish(draft, EndReason::Budget, Some(error));
+}
+
+/// Others spend from the same budget.
+fn is_shared(durable: &Durable) -> bool {
+    let limited = durable.budget() != Budget::default();
+    durable.errand().is_some() || (limited && !durable.children.is_empty())
+}

@@ -1,0 +1,74 @@
+//! Exact counting: where the estimate is too close to the line at which a conversation is made shorter, its provider is
+//! asked. The estimate stands where it does not answer.
+
+use crate::context::ContextRules;
+use crate::draft::Draft;
+use crate::effect::Effect;
+use crate::launch;
+use agentd_protocol::CallId;
+
+/// Asks the provider where that may change what follows. True: the next call waits for the count.
+pub(crate) fn comes_first(draft: &mut Draft<'_, '_>, model: &str, tokens: u64, line: u64) -> bool {
+    let rules = draft.config().context;
+    let (messages, steps) = (draft.scene.sizes.messages, draft.durable().totals.steps);
+    if !is_close(&rules, tokens, line) || !draft.seen().preparing.may_weigh(messages, steps) {
+        return false;
+    }
+    let Some(facts) = (draft.scene.models)(model).ok().filter(|facts| facts.counts) else {
+        return false;
+    };
+    let call = draft.stamp().call();
+    let (credential, taught) = (
+        launch::credential(draft, &facts),
+        draft.durable().outer.taught_of(model),
+    );
+    let volatile = draft.volatile();
+    volatile.weighing = Some(call);
+    volatile.preparing.weighed(messages, steps);
+    draft.effect(Effect::CountTokens {
+        call,
+        model: model.to_owned(),
+        credential,
+        without: taught.without.into_iter().collect(),
+        within_ms: rules.count_ms,
+    });
+    true
+}
+
+fn is_close(rules: &ContextRules, tokens: u64, line: u64) -> bool {
+    let margin = line.saturating_mul(rules.count_margin_permille) / 1_000;
+    margin > 0 && tokens.abs_diff(line) <= margin
+}
+
+/// The count came, or will not come: what is decided now is decided by the estimate that it left.
+pub(crate) fn counted(draft: &mut Draft<'_, '_>, call: CallId) {
+    let volatile = draft.volatile();
+    if volatile.weighing == Some(call) {
+        volatile.weighing = None;
+    }
+}
+
+/// Nobody waits for it any more.
+pub(crate) fn stop(draft: &mut Draft<'_, '_>) {
+    if let Some(call) = draft.volatile().weighing.take() {
+        draft.effect(Effect::DropCount { call });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_close_to_the_line_is_counted() {
+        let rules = ContextRules::default();
+        for (tokens, expected) in [(899, false), (900, true), (1_100, true), (1_101, false)] {
+            assert_eq!(is_close(&rules, tokens, 1_000), expected, "{tokens}");
+        }
+        let never = ContextRules {
+            count_margin_permille: 0,
+            ..rules
+        };
+        assert!(!is_close(&never, 1_000, 1_000));
+    }
+}
