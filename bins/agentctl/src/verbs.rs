@@ -18,6 +18,7 @@ mod policy;
 mod run;
 mod send;
 mod transfer;
+mod tree;
 mod wait;
 
 use crate::cli::Verb;

@@ -2,6 +2,7 @@
 
 use crate::answers::Answers as _;
 use crate::api::Api;
+use crate::family::open_in_tree;
 use crate::words::cut;
 use agentd_protocol::{
     ApprovalId, ApprovalKind, ApprovalListParams, DecideParams, Decided, Decision, Fault, Labels,
@@ -72,7 +73,7 @@ impl Api {
             .iter()
             .all(|(key, value)| summary.labels.get(key) == Some(value));
         let open = if chosen {
-            summary.open_approvals
+            open_in_tree(&self.parts.store, summary).await?
         } else {
             Vec::new()
         };
@@ -155,7 +156,10 @@ impl Api {
         }
         let theirs: Vec<&OpenApproval> = open
             .iter()
-            .filter(|open| sessions.contains(&open.session))
+            .filter(|open| {
+                let below = open.root.is_some_and(|root| sessions.contains(&root));
+                below || sessions.contains(&open.session)
+            })
             .collect();
         match theirs.as_slice() {
             [one] => Ok((one.approval, one.session)),

@@ -2,6 +2,7 @@
 
 use crate::api::{Api, read_from};
 use crate::dispatch::read_params;
+use crate::family::open_in_tree;
 use crate::live::{Out, Push, Pushed, Stop, patiently};
 use crate::replay::{Place, Wish};
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg};
@@ -131,10 +132,12 @@ impl Attachment {
                 self.take_place().await?;
             }
         };
+        let status = row.summary.status.clone();
+        let approvals = patiently(|| open_in_tree(&self.store, row.summary.clone())).await?;
         let synced = Synced {
             seq: self.seen,
-            status: self.place.status.take().unwrap_or(row.summary.status),
-            approvals: row.summary.open_approvals,
+            status: self.place.status.take().unwrap_or(status),
+            approvals,
             partial: self.place.partial.take(),
         };
         out.push(Push::Synced(synced)).await

@@ -118,7 +118,10 @@ fn created(command: &Command) -> Option<Box<SessionCreated>> {
         | Command::Pause { .. }
         | Command::Resume { .. }
         | Command::Compact
+        | Command::Summarize
         | Command::Close { .. }
+        | Command::ChildEnded { .. }
+        | Command::Tell
         | Command::Rework(_)
         | Command::Update { .. } => None,
     }

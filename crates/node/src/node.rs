@@ -10,7 +10,7 @@ use crate::scribe::Scribe;
 use crate::scribe_audit::Audit;
 use crate::view::View;
 use agentd_actor_kit::{Clock, StageDone, Stages, SupervisorMsg};
-use agentd_api::{Api, NodeFacts, Parts, StopRequest};
+use agentd_api::{Api, ApiMidwife, NodeFacts, Parts, StopRequest};
 use agentd_mcp::Pool;
 use agentd_provider::Registry;
 use agentd_sandbox::Sandboxing;
@@ -97,6 +97,7 @@ impl Node {
         let sandboxing = child_args.executor.sandboxing.clone();
         let registry = child_args.tools.clone();
         let servers = child_args.servers.clone();
+        let nursery = Arc::clone(&child_args.nursery);
         let tree = Tree::start(child_args).await?;
         let (root, handles, health) = (tree.root, tree.handles, tree.health);
         let (stop_tx, stop_requests) = mpsc::channel(4);
@@ -117,6 +118,7 @@ impl Node {
         let (stop_serving, serving) = watch::channel(false);
         let committed = *backend.committed().borrow();
         let api = Arc::new(Api::new(parts));
+        nursery.staff(Box::new(ApiMidwife(Arc::clone(&api))));
         let mut tasks = vec![tokio::spawn(agentd_control::serve(listener, api, serving))];
         tasks.extend(scribe(&settings, &args.paths, &handles, (committed, told))?);
         let since = (committed, clock);
@@ -246,13 +248,7 @@ async fn fatal(health: &mut watch::Receiver<Health>) -> String {
     }
 }
 
-fn facts(
-    loaded: &Loaded,
-    paths: &Paths,
-    model: &str,
-    clock: Clock,
-    sandboxing: &Sandboxing,
-) -> NodeFacts {
+fn facts(loaded: &Loaded, paths: &Paths, model: &str, clock: Clock, sandboxing: &Sandboxing) -> NodeFacts {
     let settings = &loaded.settings;
     NodeFacts {
         config_files: loaded.files(),

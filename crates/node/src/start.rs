@@ -9,7 +9,7 @@ use agentd_permission_gate::RuleProblem;
 use agentd_prompt::Places;
 use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
 use agentd_sandbox::Environment;
-use agentd_settings::{Loaded, Settings, ToolsConfig};
+use agentd_settings::{Indexing, Loaded, Settings, ToolsConfig};
 use agentd_store::{Backend, Mirror, Options};
 use agentd_tool_executor::ExecutorArgs;
 use agentd_tools::Registry as Tools;
@@ -102,6 +102,7 @@ fn with_skills(settings: &Settings, places: &Places) -> ToolsConfig {
     ToolsConfig {
         operator_directory: places.operator.as_ref().map(|path| path.display().to_string()),
         project_skills: places.project,
+        search: settings.index.enabled != Indexing::Off,
         ..settings.tools.clone()
     }
 }
@@ -122,16 +123,20 @@ pub(crate) async fn child_args(
 ) -> Result<ChildArgs, NodeError> {
     let executor = executor(settings, &args.environment, &args.paths).await?;
     let servers = crate::tool_servers::pool(&settings.mcp, &args.environment, &executor)?;
+    let http = http(settings)?;
+    let indexer = crate::indexing::args(args, settings, &http, clock)?;
     Ok(ChildArgs {
         settings: Arc::clone(settings),
         backend: Arc::clone(backend),
         models: models.clone(),
-        http: http(settings)?,
-        tools: Tools::builtin(&settings.tools),
+        http,
+        tools: Tools::builtin(&executor.tools),
+        indexer,
         servers,
         executor,
         clock,
         stages,
+        nursery: Arc::default(),
         home: args.environment.get("HOME").cloned(),
     })
 }

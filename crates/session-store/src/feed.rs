@@ -88,7 +88,10 @@ impl Actor for Feed {
             FeedMsg::Detach { session, viewer } => feed.detach(session, viewer),
             FeedMsg::Watch { viewer, done } => done.answer(feed.fleet.watch(viewer)),
             FeedMsg::Unwatch { viewer } => feed.fleet.unwatch(viewer),
-            FeedMsg::Deciders { session, done } => done.answer(feed.deciders(session)),
+            FeedMsg::Deciders { sessions, done } => {
+                let counts = sessions.into_iter().map(|session| feed.deciders(session));
+                done.answer(counts.sum());
+            },
             FeedMsg::Settle { upto } => feed.settle(upto),
         }
         Ok(())

@@ -100,11 +100,19 @@ impl FeedState {
     }
 
     pub(crate) fn delta(&mut self, session: SessionId, delta: Delta) {
+        // A sub-agent speaks of its root, which may be cold and watched by nobody.
+        if matches!(delta, Delta::Asks { .. }) && !self.channels.contains_key(&session) {
+            return;
+        }
         let channel = self.channels.entry(session).or_default();
         match &delta {
             Delta::Text(fragment) => channel.partial.add(fragment, self.limits.partial_bytes),
             Delta::Status(status) => channel.status = Some(status.clone()),
-            Delta::Thinking(_) | Delta::ToolInput(_) | Delta::ToolOutput { .. } | Delta::Unknown => {}
+            Delta::Thinking(_)
+            | Delta::ToolInput(_)
+            | Delta::ToolOutput { .. }
+            | Delta::Asks { .. }
+            | Delta::Unknown => {}
         }
         channel.show(session, delta, &self.limits);
     }
@@ -210,6 +218,10 @@ impl Channel {
             }
             Delta::ToolOutput { text, .. } => (text.len(), Need::May),
             Delta::Status(status) => (status.reason.len(), Need::Must),
+            Delta::Asks { approvals, .. } => {
+                let sizes = approvals.iter().map(|open| open.title.len() + open.detail.len());
+                (sizes.sum(), Need::Must)
+            }
             Delta::Unknown => return,
         };
         let delta = Arc::new(delta);

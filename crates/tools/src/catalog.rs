@@ -8,6 +8,7 @@ use crate::repo_map::repo_map;
 use crate::search::semantic_search;
 use crate::spec::ToolSpec;
 use crate::talk::{ask_user, todo_write};
+use crate::task::task;
 use crate::web_fetch::web_fetch;
 use crate::yielding;
 use agentd_protocol::EffectClass;
@@ -35,6 +36,7 @@ pub(crate) fn builtin(limits: &ToolLimits) -> Vec<ToolSpec> {
         exit_plan_mode(),
         plan(),
         skill(),
+        task(),
     ];
     if limits.repo_map_tokens > 0 {
         specs.push(repo_map(limits));

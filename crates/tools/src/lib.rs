@@ -55,6 +55,7 @@ mod source_tree;
 mod spec;
 mod suggest;
 mod talk;
+mod task;
 mod undo;
 mod walk;
 mod web_fetch;

@@ -73,7 +73,10 @@ pub(crate) fn about(input: &Value) -> String {
         return question.to_owned();
     }
     let text = |name: &str| input.get(name).and_then(Value::as_str);
-    if let Some(words) = text("plan").or_else(|| text("name")) {
+    if let Some(words) = text("plan")
+        .or_else(|| text("name"))
+        .or_else(|| text("description"))
+    {
         return words.to_owned();
     }
     if let Some(step) = input.get("done").and_then(Value::as_u64) {

@@ -9,6 +9,9 @@ const DETAIL_LINES: usize = 40;
 /// The question, what exactly will happen, and what a wider allow would add.
 pub(crate) fn approval_lines(approval: &OpenApproval) -> Vec<String> {
     let mut lines = vec![one_line(&approval.title, 200)];
+    if !approval.path.is_empty() {
+        lines.push(format!("  asked by the sub-agent {}", one_line(&approval.path.join(" > "), 200)));
+    }
     let detail = clean(&approval.detail);
     let all: Vec<&str> = detail.lines().collect();
     if detail.trim() != approval.title.trim() {

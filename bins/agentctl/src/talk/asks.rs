@@ -1,7 +1,7 @@
 //! The open approvals of a session, as a viewer sees them.
 
 use agentd_protocol::{
-    ApprovalAsked, ApprovalDecided, ApprovalId, Decision, Event, EventBody, OpenApproval, Principal,
+    ApprovalAsked, ApprovalDecided, ApprovalId, Decision, Event, EventBody, OpenApproval, Principal, SessionId,
 };
 use std::collections::HashSet;
 
@@ -29,6 +29,12 @@ impl Asks {
     /// What the daemon says is open.
     pub(crate) fn synced(&mut self, open: &[OpenApproval]) {
         self.open = open.to_vec();
+    }
+
+    /// What is open of a sub-agent now.
+    pub(crate) fn of_subagent(&mut self, child: SessionId, open: &[OpenApproval]) {
+        self.open.retain(|one| one.session != child);
+        self.open.extend(open.iter().cloned());
     }
 
     /// This one was answered here.
@@ -91,5 +97,7 @@ fn opened(event: &Event, ask: &ApprovalAsked, tool: Option<&str>) -> OpenApprova
         grant: ask.grant.clone(),
         input: ask.binding.as_ref().map(|binding| binding.input.clone()),
         level: 0,
+        root: None,
+        path: Vec::new(),
     }
 }

@@ -146,6 +146,10 @@ impl<'a> Conversation<'a> {
                 self.asks.synced(&synced.approvals);
                 Ok(self.blocked(&synced.status))
             }
+            News::Delta(Delta::Asks { child, approvals }) => {
+                self.asks.of_subagent(*child, approvals);
+                Ok(None)
+            }
             News::Ended(_) => Ok(Some(self.ended(None))),
             News::Retrying => {
                 self.caught_up = false;
@@ -251,6 +255,9 @@ impl<'a> Conversation<'a> {
                         self.screen.say(self.out, HELP)?;
                     }
                     self.screen.say(self.out, &clean(said))?;
+                }
+                for notice in sent.iter().flat_map(|sent| &sent.notices) {
+                    self.screen.say(self.out, &clean(notice))?;
                 }
                 self.told(sent.map(drop))?;
             }

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use crate::follow::News;
 use crate::output::Output;
 use crate::render::{Early, Line, LiveOutput, LiveText, Rest, Tag, Transcript, below, clean};
-use agentd_protocol::{Delta, Event, EventBody, RunState, Status, ToolCallId};
+use agentd_protocol::{Delta, Event, EventBody, OpenApproval, RunState, Status, ToolCallId};
 
 /// What goes where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +74,7 @@ impl Screen {
                 let lines = self.running.piece(*tool_call, *offset, text);
                 lines.iter().try_for_each(|line| self.output(out, line))
             }
+            News::Delta(Delta::Asks { approvals, .. }) => self.of_subagent(out, approvals),
             News::Delta(Delta::Thinking(_) | Delta::ToolInput(_) | Delta::Unknown) => Ok(()),
             News::Synced(synced) => {
                 let text = synced
@@ -97,6 +98,18 @@ impl Screen {
             News::Back => self.say(out, "connected again"),
             News::Ended(ended) => self.say(out, &ended.message),
         }
+    }
+
+    /// A sub-agent asks; where there are prompts it is prompted for.
+    fn of_subagent(&mut self, out: &mut Output, approvals: &[OpenApproval]) -> Result<(), Failure> {
+        if self.prompts {
+            return Ok(());
+        }
+        approvals.iter().try_for_each(|open| {
+            let (who, id) = (open.path.last().map_or("", String::as_str), open.approval.short());
+            let text = format!("the sub-agent {who} asks: {} (agentctl approve {id})", open.title);
+            self.say(out, &text)
+        })
     }
 
     /// Says something of our own, on a line of its own.

@@ -31,6 +31,8 @@ fn open(kind: ApprovalKind, choices: &[&str]) -> OpenApproval {
         grant: None,
         input: None,
         level: 0,
+        root: None,
+        path: Vec::new(),
     }
 }
 

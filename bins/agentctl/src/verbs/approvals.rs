@@ -186,6 +186,8 @@ mod tests {
             grant: None,
             input: None,
             level: 0,
+            root: None,
+            path: Vec::new(),
         })
     }
 

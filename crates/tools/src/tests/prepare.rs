@@ -46,6 +46,7 @@ fn the_builtin_tools_have_the_contracts_names_and_schemas_that_accept_their_exam
             "ExitPlanMode",
             "Plan",
             "Skill",
+            "Task",
             "RepoMap",
             "SemanticSearch",
             "WebFetch"
@@ -105,7 +106,7 @@ fn an_unknown_tool_is_answered_with_the_names_and_the_nearest_one() {
     assert_eq!(code, "E_UNKNOWN_TOOL");
     assert_eq!(
         text,
-        "Unknown tool: `Reed`. Did you mean `Read`? The tools are: Read, Write, Edit, MultiEdit, ApplyPatch, UndoPatch, Ls, Glob, Grep, Bash, BashStart, BashPoll, BashWrite, BashKill, TodoWrite, AskUser, ExitPlanMode, Plan, Skill, RepoMap, SemanticSearch, WebFetch."
+        "Unknown tool: `Reed`. Did you mean `Read`? The tools are: Read, Write, Edit, MultiEdit, ApplyPatch, UndoPatch, Ls, Glob, Grep, Bash, BashStart, BashPoll, BashWrite, BashKill, TodoWrite, AskUser, ExitPlanMode, Plan, Skill, Task, RepoMap, SemanticSearch, WebFetch."
     );
     assert!(
         !refusal("deploy_to_production", &json!({}))

@@ -1,0 +1,40 @@
+//! `ps --tree`: sessions below those that started them.
+
+use crate::render::SessionRow;
+use agentd_protocol::SessionId;
+use std::collections::BTreeMap;
+
+/// The same rows, each followed by those that it started, with branches before their names. Whose parent is not among
+/// them stands at the top.
+pub(crate) fn tree(rows: Vec<SessionRow>) -> Vec<SessionRow> {
+    let known: Vec<SessionId> = rows.iter().map(|row| row.session).collect();
+    let mut below: BTreeMap<Option<SessionId>, Vec<SessionRow>> = BTreeMap::new();
+    for row in rows {
+        let parent = row.parent.filter(|parent| known.contains(parent));
+        below.entry(parent).or_default().push(row);
+    }
+    let mut out = Vec::new();
+    let tops = below.remove(&None).unwrap_or_default();
+    for row in tops {
+        grow(row, "", &mut below, &mut out);
+    }
+    out
+}
+
+/// Puts down a row and all below it. Each is taken out of the map, so this ends whatever the rows say of each other.
+fn grow(
+    row: SessionRow,
+    indent: &str,
+    below: &mut BTreeMap<Option<SessionId>, Vec<SessionRow>>,
+    out: &mut Vec<SessionRow>,
+) {
+    let mut children = below.remove(&Some(row.session)).unwrap_or_default();
+    out.push(row);
+    children.reverse();
+    while let Some(mut child) = children.pop() {
+        let last = children.is_empty();
+        child.branch = format!("{indent}{}", if last { "└─ " } else { "├─ " });
+        let deeper = format!("{indent}{}", if last { "   " } else { "│  " });
+        grow(child, &deeper, below, out);
+    }
+}

@@ -1,0 +1,169 @@
+//! The first event of a sub-agent: what its parent may, narrowed by the custom agent that it runs (I7).
+
+use crate::api::Api;
+use crate::prompting::fitting;
+use crate::validate;
+use agentd_actor_kit::{Birth, Midwife};
+use agentd_prompt::{AgentDefinition, stricter};
+use agentd_protocol::{Block, Fault, LoopLimits, PermissionMode, Preset, SessionCreated, ToolProtocol};
+use async_trait::async_trait;
+use std::sync::Arc;
+
+/// What a sub-agent is told besides its parent's instructions.
+const WORDS: &str = "You are a sub-agent: another agent gave you one task and waits for it. It reads nothing but your last message, so put \
+                     everything that it needs into that. Do only this task.";
+
+/// The midwife of a node: its api.
+#[derive(Debug)]
+pub struct ApiMidwife(pub Arc<Api>);
+
+#[async_trait]
+impl Midwife for ApiMidwife {
+    async fn first_event(&self, birth: Birth) -> Result<SessionCreated, Fault> {
+        self.0.sub_agent(birth).await
+    }
+}
+
+impl Api {
+    async fn sub_agent(&self, birth: Birth) -> Result<SessionCreated, Fault> {
+        let parent = birth.settings;
+        let definition = self.definition(birth.agent.as_deref(), &parent.workdir).await?;
+        let definition = definition.as_ref();
+        let model = match definition.and_then(|it| it.model.as_deref()) {
+            Some(named) => self.model(Some(named)).await?,
+            None => birth.model,
+        };
+        let limits = limits_of(&parent.limits, definition);
+        let preset = (limits.tool_protocol == Some(ToolProtocol::JsonText)).then_some(Preset::React);
+        let prompt = self.sources(&parent.workdir, &model, preset, definition).await?;
+        let deepest = birth.errand.depth >= self.parts.settings.agents.max_depth;
+        let tools = self.narrowed(parent.tools, definition)?;
+        let tools = allowed(fitting(tools, &limits, &prompt), deepest);
+        Ok(SessionCreated {
+            title: validate::title_from(&[Block::text(birth.purpose.as_str())]).unwrap_or_else(|| parent.project.clone()),
+            project: parent.project,
+            workdir: parent.workdir,
+            model,
+            mode: mode_of(parent.mode, definition),
+            agent: birth.agent,
+            labels: parent.labels,
+            parent: Some(birth.parent),
+            limits,
+            budget: birth.budget,
+            tools,
+            system_prompt: parent.system_prompt,
+            append_system_prompt: Some(with_words(parent.append_system_prompt)),
+            rules: rules_of(parent.rules, &birth.grants),
+            errand: Some(Box::new(birth.errand)),
+            prompt: Some(Box::new(prompt)),
+            derived_title: false,
+        })
+    }
+}
+
+/// Whoever wrote the agent: it can only make the parent's mode stricter.
+fn mode_of(parent: PermissionMode, definition: Option<&AgentDefinition>) -> PermissionMode {
+    definition
+        .and_then(|it| it.mode)
+        .map_or(parent, |mode| stricter(parent, mode))
+}
+
+fn limits_of(parent: &LoopLimits, definition: Option<&AgentDefinition>) -> LoopLimits {
+    let mut limits = parent.clone();
+    if let Some(turns) = definition.and_then(|it| it.max_turns)
+        && let (Ok(turns), Some(cap)) = (u32::try_from(turns), parent.step_cap())
+        && turns < cap
+    {
+        limits.max_turns = i32::try_from(turns).unwrap_or(limits.max_turns);
+    }
+    limits
+}
+
+/// No sub-agents below the deepest; and none ends a plan mode that its parent is in.
+fn allowed(mut tools: Vec<String>, deepest: bool) -> Vec<String> {
+    tools.retain(|tool| match tool.as_str() {
+        "Task" => !deepest,
+        "ExitPlanMode" => false,
+        _ => true,
+    });
+    tools
+}
+
+/// What people granted the parent for its session holds for its task, too.
+fn rules_of(mut rules: Vec<String>, grants: &[String]) -> Vec<String> {
+    let granted = grants.iter().map(|grant| {
+        let grant = grant.trim_start_matches("allow ");
+        format!("allow {grant}")
+    });
+    for rule in granted {
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    }
+    rules
+}
+
+fn with_words(parents: Option<String>) -> String {
+    match parents {
+        Some(words) if words.ends_with(WORDS) => words,
+        Some(words) => format!("{words}\n\n{WORDS}"),
+        None => WORDS.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_prompt::Origin;
+
+    fn agent(mode: Option<PermissionMode>, max_turns: Option<i32>) -> AgentDefinition {
+        AgentDefinition {
+            name: "a".into(),
+            description: String::new(),
+            tools: None,
+            model: None,
+            mode,
+            max_turns,
+            prompt: "x".into(),
+            origin: Origin::Operator,
+            path: "a.md".into(),
+        }
+    }
+
+    #[test]
+    fn i7_a_sub_agent_may_never_more_than_its_parent() {
+        use PermissionMode::{Default, Plan, Yolo};
+        for (parent, of_agent, expected) in [
+            (Default, None, Default),
+            (Default, Some(Yolo), Default),
+            (Yolo, Some(Plan), Plan),
+            (Plan, Some(Default), Plan),
+        ] {
+            assert_eq!(mode_of(parent, Some(&agent(of_agent, None))), expected);
+        }
+        let parent = LoopLimits { max_turns: 10, ..LoopLimits::default() };
+        for (of_agent, expected) in [(None, 10), (Some(500), 10), (Some(-1), 10), (Some(3), 3)] {
+            assert_eq!(limits_of(&parent, Some(&agent(None, of_agent))).max_turns, expected);
+        }
+        let tools = || ["Read", "Task", "ExitPlanMode"].map(str::to_owned).to_vec();
+        assert_eq!(allowed(tools(), false), ["Read", "Task"]);
+        assert_eq!(allowed(tools(), true), ["Read"]);
+    }
+
+    #[test]
+    fn it_has_the_rules_of_its_parent_with_what_people_granted() {
+        let rules = vec!["deny Bash(rm:*)".to_owned(), "allow Bash(ls:*)".to_owned()];
+        let grants = ["Bash(ls:*)".to_owned(), "allow Write(a)".to_owned()];
+        assert_eq!(
+            rules_of(rules, &grants),
+            ["deny Bash(rm:*)", "allow Bash(ls:*)", "allow Write(a)"]
+        );
+    }
+
+    #[test]
+    fn the_words_for_sub_agents_are_said_once() {
+        let once = with_words(Some("Be kind.".to_owned()));
+        assert_eq!(with_words(Some(once.clone())), once);
+        assert!(once.starts_with("Be kind.\n\nYou are a sub-agent"));
+    }
+}

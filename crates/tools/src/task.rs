@@ -1,0 +1,63 @@
+//! The spec of the call that becomes a sub-agent. The agent's loop answers it: no tool ever runs.
+
+use crate::catalog::object;
+use crate::spec::ToolSpec;
+use agentd_protocol::EffectClass;
+use serde_json::json;
+
+/// The longest purpose.
+const MAX_PURPOSE: usize = 200;
+/// The longest task.
+const MAX_PROMPT: usize = 100_000;
+/// The longest name of an agent.
+const MAX_AGENT: usize = 64;
+
+pub(crate) fn task() -> ToolSpec {
+    ToolSpec {
+        name: "Task".into(),
+        aliases: &["spawn_agent", "delegate", "new_task", "dispatch_agent"],
+        title: "Give a task to a sub-agent".into(),
+        description: "Starts a sub-agent with a conversation of its own; its last message is the result. For parts of the work that can be \
+                      described completely: it sees nothing of this conversation. Several calls in one answer work side by side."
+            .to_owned(),
+        schema: object(
+            &json!({
+                "description": { "type": "string", "minLength": 1, "maxLength": MAX_PURPOSE, "description": "In a few words, what it is for" },
+                "prompt": { "type": "string", "minLength": 1, "maxLength": MAX_PROMPT, "description": "The whole task: what is to be done, where, and what the answer must contain" },
+                "agent": { "type": "string", "minLength": 1, "maxLength": MAX_AGENT, "description": "The custom agent that does it; default: one like you" }
+            }),
+            &["description", "prompt"],
+        ),
+        example: json!({ "description": "find the parser's tests", "prompt": "List the files below tests/ that test the parser, with one line on each." }),
+        effect: EffectClass::None,
+        idempotent: false,
+        server: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Registry, Subject};
+    use agentd_protocol::EffectClass;
+    use agentd_settings::ToolsConfig;
+    use serde_json::json;
+
+    #[test]
+    fn a_task_is_about_nothing_outside_the_session_and_has_limits() {
+        let tools = Registry::builtin(&ToolsConfig::default());
+        let input = json!({ "description": "count", "prompt": "Count the files." });
+        let prepared = tools.prepare("task", &input).unwrap();
+        assert_eq!(
+            (prepared.name.as_ref(), prepared.title.as_str(), &prepared.subject, prepared.effect),
+            ("Task", "Task count", &Subject::Nothing, EffectClass::None)
+        );
+        for bad in [
+            json!({ "prompt": "x" }),
+            json!({ "description": "x" }),
+            json!({ "description": "x".repeat(201), "prompt": "x" }),
+            json!({ "description": "x", "prompt": "x".repeat(100_001) }),
+        ] {
+            assert!(tools.prepare("Task", &bad).is_err());
+        }
+    }
+}
