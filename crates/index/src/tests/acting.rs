@@ -86,15 +86,15 @@ impl Drop for Running {
 #[tokio::test]
 async fn the_first_search_makes_the_index_and_later_ones_see_changes() {
     let world = World::new();
-    world.put("a.rs", "fn first_thing() {}");
+    world.put("a.rs", "fn alpha_dog() {}");
     let running = Running::start(&world, Indexing::Auto, None).await;
     let workdir = world.workdir();
-    assert_eq!(running.paths(&workdir, "first_thing").await.unwrap(), ["a.rs"]);
-    world.put("b.rs", "fn second_thing() {}");
+    assert_eq!(running.paths(&workdir, "alpha_dog").await.unwrap(), ["a.rs"]);
+    world.put("b.rs", "fn beta_cat() {}");
     // A search waits a moment for what changed; on a busy machine the next one has it.
     let mut found = Vec::new();
     while found.is_empty() {
-        found = running.paths(&workdir, "second_thing").await.unwrap();
+        found = running.paths(&workdir, "beta_cat").await.unwrap();
     }
     assert_eq!(found[0], "b.rs");
 }

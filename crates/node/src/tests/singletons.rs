@@ -39,6 +39,11 @@ async fn i6_the_tool_executor_goes_down_alone() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn i6_the_indexer_goes_down_alone() {
+    it_costs_only_itself(&Child::Indexer).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn i6_the_permission_gate_goes_down_alone() {
     it_costs_only_itself(&Child::PermissionGate).await;
 }
