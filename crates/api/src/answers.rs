@@ -27,6 +27,7 @@ impl Answers for Reply {
                 input,
                 seq,
                 said: None,
+                notices: Vec::new(),
             }),
             Self::Created { .. } | Self::Done { .. } => Err(wrong("input.send")),
         }

@@ -6,7 +6,7 @@ use crate::prompting::blocking;
 use agentd_prompt::{command_list, command_text, slash};
 use agentd_protocol::{Block, Fault, PermissionMode, TodoStatus};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The commands that are no files, with what they do.
 const BUILT_IN: [(&str, &str); 7] = [
@@ -123,9 +123,11 @@ impl Api {
         let found = blocking("the command's file", move || {
             let found = command_text(&places, &dir, &name, &arguments);
             let names = command_list(&places, &dir);
-            (name, found, names)
+            // `/tmp is full` is a text; `/compcat` is a typing error.
+            let is_path = Path::new("/").join(&name).exists();
+            (name, found, names, is_path)
         });
-        let (name, found, names) = found.await?;
+        let (name, found, names, is_path) = found.await?;
         match found {
             Ok(Some(words)) => {
                 *text = words;
@@ -134,14 +136,17 @@ impl Api {
             Ok(None) => {
                 let known = BUILT_IN.iter().map(|(name, _)| *name);
                 let known = known.chain(names.iter().map(|(name, _)| name.as_str()));
-                match nearest(&name, known) {
-                    // `/tmp is full` is a text; `/compcat` is a typing error.
-                    Some(near) if name.len() > 3 => {
-                        let fault = Fault::invalid("unknown_command", format!("there is no command /{name}"));
-                        Err(fault.hint(format!("did you mean /{near}? // begins a text with a slash")))
-                    }
-                    _ => Ok(Typed::Text(content)),
+                if is_path {
+                    return Ok(Typed::Text(content));
                 }
+                let near = match nearest(&name, known) {
+                    Some(near) => format!("did you mean /{near}?"),
+                    None => "/help lists them.".to_owned(),
+                };
+                let fault = Fault::invalid("unknown_command", format!("there is no command /{name}"));
+                Err(fault.hint(format!(
+                    "{near} To send it as text begin it with two slashes: //{name}"
+                )))
             }
             Err(why) => Err(Fault::invalid("bad_command", why)),
         }

@@ -95,9 +95,40 @@ impl Api {
     }
 }
 
+/// A key beside another one, for what a command does on the way. One that would be too long is told by its hash.
+pub(crate) fn beside(what: &str, key: &str) -> String {
+    let plain = format!("{what} {key}");
+    if plain.len() <= MAX_KEY {
+        return plain;
+    }
+    let hash: String = Sha256::digest(key)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("{what} sha256:{hash}")
+}
+
 fn hash<P: Serialize>(params: &P) -> Result<[u8; 32], Fault> {
     let body = serde_json::to_vec(params).map_err(|error| {
         Fault::internal("bad_params", format!("the parameters cannot be hashed: {error}"))
     })?;
     Ok(Sha256::digest(&body).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_beside_the_longest_one_is_no_longer_than_a_key_may_be() {
+        let longest = "k".repeat(MAX_KEY);
+        let (one, other) = (
+            beside("/undo", &longest),
+            beside("/undo", &format!("{}x", &longest[1..])),
+        );
+        assert!(one.len() <= MAX_KEY && one != other, "{one} {other}");
+        let fits = "k".repeat(MAX_KEY - "/undo ".len());
+        assert_eq!(beside("/undo", &fits), format!("/undo {fits}"));
+        assert!(beside("/undo", &format!("{fits}k")).starts_with("/undo sha256:"));
+    }
 }

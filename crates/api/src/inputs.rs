@@ -7,7 +7,7 @@ use crate::typed::Outcome;
 use crate::validate;
 use agentd_actor_kit::SupervisorMsg;
 use agentd_protocol::{
-    CancelInputParams, CancelTurnParams, Done, Fault, Principal, QueuedInput, SendParams, SessionParams,
+    CancelInputParams, CancelTurnParams, Done, Fault, Principal, QueuedInput, SendParams, Sent, SessionParams,
 };
 use agentd_turn::{Command, NewInput};
 use serde_json::Value;
@@ -27,13 +27,13 @@ impl Api {
             Some(name) => Some(self.model(Some(&name)).await?),
             None => None,
         };
-        let content = if params.commands {
+        let (content, notices) = if params.commands {
             match self.obeyed(who, session, params.content, key.clone()).await? {
-                Outcome::Input(content) => content,
+                Outcome::Input(content, notices) => (content, notices),
                 Outcome::Said(sent) => return self.settle(key, Ok(sent)).await,
             }
         } else {
-            params.content
+            (params.content, Vec::new())
         };
         let input = NewInput {
             content,
@@ -42,7 +42,8 @@ impl Api {
             model,
         };
         let reply = self.route(who, session, Command::Send(input), key.clone()).await;
-        self.settle(key, reply.and_then(|reply| reply.sent())).await
+        let sent = reply.and_then(|reply| reply.sent());
+        self.settle(key, sent.map(|sent| Sent { notices, ..sent })).await
     }
 
     pub(crate) async fn cancel_input(

@@ -2,6 +2,7 @@
 
 use crate::api::{Api, READ, fault_of};
 use crate::prompting::blocking;
+use crate::words::cut;
 use agentd_actor_kit::{GateMsg, JudgeRequest};
 use agentd_policy::Subject;
 use agentd_prompt::{AttachLimits, Place, attached, mentions, places_of};
@@ -20,12 +21,13 @@ pub(crate) struct Speaker {
 }
 
 impl Api {
-    /// The content with what it mentions. Only what names something in the working directory is a mention.
+    /// The content with what it mentions, and what its author should know. Only what names something in the working
+    /// directory is a mention.
     pub(crate) async fn with_mentions(
         &self,
         speaker: &Speaker,
         mut content: Vec<Block>,
-    ) -> Result<Vec<Block>, Fault> {
+    ) -> Result<(Vec<Block>, Vec<String>), Fault> {
         let texts = content.iter().filter_map(|block| match block {
             Block::Text { text } => Some(text.as_str()),
             _ => None,
@@ -35,11 +37,13 @@ impl Api {
         let over = named.len().saturating_sub(most);
         named.truncate(most);
         if named.is_empty() {
-            return Ok(content);
+            return Ok((content, Vec::new()));
         }
         let workdir = PathBuf::from(&speaker.workdir);
         let dir = workdir.clone();
+        let asked: Vec<String> = named.iter().map(|mention| mention.path.clone()).collect();
         let places = blocking("the mentioned files", move || places_of(&dir, named)).await?;
+        let notices = self.unfound(speaker, &asked, &places);
         let (mut allowed, mut text) = (Vec::new(), String::new());
         for place in places {
             match self.forbidden(speaker, &place).await? {
@@ -63,7 +67,18 @@ impl Api {
             // Some dialects join texts without a gap.
             content.push(Block::text(format!("\n\n{}", text.trim_end())));
         }
-        Ok(content)
+        Ok((content, notices))
+    }
+
+    /// What was written like a mention and names nothing. The words of a command's file are not the person's.
+    fn unfound(&self, speaker: &Speaker, asked: &[String], places: &[Place]) -> Vec<String> {
+        let found = |path: &String| places.iter().any(|place| place.mention.path == *path);
+        let missing = asked.iter().filter(|path| speaker.person && !found(path));
+        let told = missing.map(|path| {
+            let path = cut(path);
+            format!("@{path} names no file in the working directory: nothing is attached, and it stays text")
+        });
+        told.collect()
     }
 
     fn attach_limits(&self) -> AttachLimits {

@@ -109,6 +109,7 @@ impl Api {
             name,
             input: None,
             seq: imported.head,
+            notices: Vec::new(),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use crate::api::Api;
 use crate::commands::{Typed, todo_text};
+use crate::idempotency::beside;
 use crate::mentioned::Speaker;
 use crate::validate;
 use agentd_actor_kit::Read;
@@ -15,8 +16,8 @@ use agentd_turn::Command;
 /// What became of a typed text.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// It is an input with this content.
-    Input(Vec<Block>),
+    /// It is an input with this content; and what its author should know.
+    Input(Vec<Block>, Vec<String>),
     /// It was a command, and this is its answer.
     Said(Sent),
 }
@@ -69,7 +70,8 @@ impl Api {
             }
             Typed::Undo => return self.undone(who, session, key).await,
         };
-        Ok(Outcome::Input(self.with_mentions(&speaker, content).await?))
+        let (content, notices) = self.with_mentions(&speaker, content).await?;
+        Ok(Outcome::Input(content, notices))
     }
 
     /// `/undo`: the last change of files is taken back, under a key of its own beside that of the text.
@@ -81,7 +83,7 @@ impl Api {
     ) -> Result<Outcome, Fault> {
         let params = UndoParams {
             session: session.to_string(),
-            key: key.map(|key| format!("/undo {}", key.key)),
+            key: key.map(|key| beside("/undo", &key.key)),
             ..UndoParams::default()
         };
         let done = self.undo(who, params).await?;
@@ -106,6 +108,7 @@ impl Api {
             input: InputId::NIL,
             seq,
             said: Some(words.clone()),
+            notices: Vec::new(),
         };
         let seq = match command {
             None => self.row(session).await?.head,
@@ -122,12 +125,15 @@ impl Api {
     }
 
     /// The same for the prompt of a new session.
-    pub(crate) async fn typed_prompt(&self, mut params: CreateParams) -> Result<CreateParams, Fault> {
+    pub(crate) async fn typed_prompt(
+        &self,
+        mut params: CreateParams,
+    ) -> Result<(CreateParams, Vec<String>), Fault> {
         if !params.commands {
-            return Ok(params);
+            return Ok((params, Vec::new()));
         }
         let Some(content) = params.prompt.take() else {
-            return Ok(params);
+            return Ok((params, Vec::new()));
         };
         let workdir = validate::workdir(&params.workdir).await?;
         params.title = params.title.or_else(|| validate::title_from(&content));
@@ -160,8 +166,9 @@ impl Api {
             rules: params.rules.clone(),
             person,
         };
-        params.prompt = Some(self.with_mentions(&speaker, content).await?);
-        Ok(params)
+        let (content, notices) = self.with_mentions(&speaker, content).await?;
+        params.prompt = Some(content);
+        Ok((params, notices))
     }
 
     async fn speaker(&self, session: SessionId) -> Result<Speaker, Fault> {

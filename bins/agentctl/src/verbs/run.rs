@@ -35,6 +35,8 @@ pub(crate) struct Entered {
     pub(crate) unattended: Unattended,
     /// What a command answered; there is no input then.
     pub(crate) said: Option<String>,
+    /// What its author should know.
+    pub(crate) notices: Vec<String>,
 }
 
 /// What `run -d` and `send` print as an object.
@@ -53,6 +55,13 @@ impl Entered {
             name: &self.name,
             input: self.input,
             seq: self.seq,
+        }
+    }
+
+    /// Says what its author should know.
+    pub(crate) fn tell(&self, ctx: &mut Ctx) {
+        for notice in &self.notices {
+            ctx.out.talk(&format!("note: {}", clean(notice)));
         }
     }
 }
@@ -88,6 +97,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> 
         ctx.out.line(&clean(said))?;
         return Ok(Exit::OK);
     }
+    entered.tell(ctx);
     if args.detach {
         return detached(ctx, &entered);
     }
@@ -207,6 +217,7 @@ async fn create(client: &Client, params: &CreateParams) -> Result<Entered, Failu
         after: 0,
         unattended,
         said: None,
+        notices: created.notices,
     })
 }
 
@@ -230,6 +241,7 @@ pub(crate) async fn enter(client: &Client, mut params: SendParams) -> Result<Ent
         after,
         unattended,
         said: sent.said,
+        notices: sent.notices,
     })
 }
 

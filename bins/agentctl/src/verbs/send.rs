@@ -36,6 +36,7 @@ pub(crate) async fn send(ctx: &mut Ctx, args: &SendArgs) -> Result<Exit, Failure
         ctx.out.line(&clean(said))?;
         return Ok(Exit::OK);
     }
+    entered.tell(ctx);
     if args.wait {
         return watch(ctx, client, &entered, Watching::of(ctx, false, args.timeout)).await;
     }

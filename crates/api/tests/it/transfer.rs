@@ -32,7 +32,8 @@ async fn i2_an_export_imports_elsewhere_as_the_same_lines() {
             session,
             name: "a".into(),
             input: None,
-            seq: 2
+            seq: 2,
+            notices: Vec::new(),
         }
     );
     assert_eq!(lines(&other, "a").await, out);

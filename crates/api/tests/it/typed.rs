@@ -59,7 +59,11 @@ async fn mentions_are_attached_to_typed_inputs_only_and_secrets_never() {
     write(&h, "notes.secret", "hidden\n");
     h.session("a").await;
     let line = "look at @src/a.rs and @notes.secret, ana@example.com, @types/node";
-    type_in(&h, line).await.unwrap();
+    let sent = type_in(&h, line).await.unwrap();
+    let [notice] = sent.notices.as_slice() else {
+        panic!("{:?}", sent.notices)
+    };
+    assert!(notice.starts_with("@types/node names no file"), "{notice}");
     let said = heard(&h).await;
     assert_eq!(said[0], line);
     assert!(
@@ -95,13 +99,25 @@ async fn commands_change_the_session_and_are_no_inputs() {
         .await
         .unwrap();
     assert_eq!(row["mode"], "plan");
-    let wrong = type_in(&h, "/compcat").await.unwrap_err();
-    assert_eq!(
-        (wrong.code.as_str(), wrong.hint.is_some()),
-        ("unknown_command", true)
-    );
+    for (line, hint) in [
+        (
+            "/compcat",
+            "did you mean /compact? To send it as text begin it with two slashes: //compcat",
+        ),
+        (
+            "/frobnicate now",
+            "/help lists them. To send it as text begin it with two slashes: //frobnicate",
+        ),
+    ] {
+        let wrong = type_in(&h, line).await.unwrap_err();
+        assert_eq!(
+            (wrong.code.as_str(), wrong.hint.as_deref()),
+            ("unknown_command", Some(hint))
+        );
+    }
     for (line, heard_as) in [
         ("/etc/hosts is wrong", "/etc/hosts is wrong"),
+        ("/tmp is full", "/tmp is full"),
         ("//plan", "/plan"),
     ] {
         type_in(&h, line).await.unwrap();

@@ -101,7 +101,10 @@ impl Player {
             | Command::Pause { .. }
             | Command::Resume { .. }
             | Command::Rework(_)
-            | Command::Compact => Ok(Reply::Done { seq: 1 }),
+            | Command::Compact
+            | Command::Summarize
+            | Command::ChildEnded { .. }
+            | Command::Tell => Ok(Reply::Done { seq: 1 }),
         }
     }
 
