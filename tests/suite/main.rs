@@ -8,6 +8,7 @@
 mod aimock;
 mod asking;
 mod bad_input;
+mod beside;
 mod cancel;
 mod commands;
 mod context;
@@ -31,8 +32,10 @@ mod reconnect;
 mod redteam;
 mod requests;
 mod sandbox;
+mod search;
 mod secrets;
 mod self_approval;
+mod subagents;
 mod talk;
 mod terminals;
 mod viewers;

@@ -5,6 +5,9 @@ use agentd_actor_kit::Read;
 use agentd_protocol::{Fault, SessionId};
 use agentd_store::{Filter, Row};
 
+/// Rows that are looked at together.
+const PAGE: u32 = 100;
+
 impl Api {
     /// The one session a word stands for.
     pub(crate) async fn session(&self, word: &str) -> Result<SessionId, Fault> {
@@ -30,15 +33,24 @@ impl Api {
         self.read(|done| Read::Resolve { word, done }).await
     }
 
+    /// The newest session that no other one started.
     async fn last(&self) -> Result<SessionId, Fault> {
-        let filter = Filter {
+        let mut filter = Filter {
             all: true,
-            limit: 1,
+            limit: PAGE,
             ..Filter::default()
         };
-        let rows = self.read(|done| Read::List { filter, done }).await?;
-        let newest = rows.first().map(|row| row.summary.session);
-        newest.ok_or_else(|| Fault::not_found("no_session", "there is no session yet"))
+        loop {
+            let rows = self.rows(filter.clone()).await?;
+            let own = rows.iter().find(|row| row.summary.parent.is_none());
+            if let Some(row) = own {
+                return Ok(row.summary.session);
+            }
+            let Some(oldest) = rows.last() else {
+                return Err(Fault::not_found("no_session", "there is no session yet"));
+            };
+            filter.after = Some(oldest.summary.session);
+        }
     }
 
     /// The list row of the session that a word stands for.

@@ -5,8 +5,8 @@ use crate::render::count;
 use crate::render::live::text_of;
 use crate::render::transcript::{input_text, model_failed, turn_finished};
 use agentd_protocol::{
-    EventBody, HookFinished, InputCancelled, IntentClassified, IntentSource, JobFinished, PlanStatus, PlanStep,
-    SessionRecovered, SessionUpdated, SideCallFinished, SubagentFinished, TodoItem, TodoStatus,
+    EventBody, HookFinished, InputCancelled, IntentClassified, IntentSource, JobFinished, PlanStatus,
+    PlanStep, SessionRecovered, SessionUpdated, SideCallFinished, SubagentFinished, TodoItem, TodoStatus,
 };
 
 /// What an event says, in one line.
@@ -39,7 +39,7 @@ pub(crate) fn summary(body: &EventBody) -> String {
         EventBody::JobStarted(e) => format!("background job {}: {}", e.job, e.command),
         EventBody::JobFinished(e) => job_finished(e),
         EventBody::JobLost(e) => format!("background job {} is lost: {}", e.job, e.reason),
-        EventBody::SubagentStarted(e) => format!("sub-agent {} works: {}", e.child.short(), e.purpose),
+        EventBody::SubagentStarted(e) => format!("{} works: {}", e.child.short(), e.purpose),
         EventBody::SubagentFinished(e) => subagent_finished(e),
         EventBody::WarningRaised(e) => format!("{}: {}", e.code, e.message),
         EventBody::HistoryStarted(_)
@@ -78,12 +78,14 @@ fn updated(event: &SessionUpdated) -> String {
 }
 
 fn subagent_finished(event: &SubagentFinished) -> String {
-    let how = event.reason.map_or_else(|| "was not there".to_owned(), |reason| word(&reason));
+    let how = event
+        .reason
+        .map_or_else(|| "was not there".to_owned(), |reason| word(&reason));
     let (child, steps) = (event.child.short(), count(event.spent.steps, "step"));
     let spent = format!("{steps}, {} tokens", tokens(event.spent.tokens));
     let result = event.result.lines().next().unwrap_or_default();
     let colon = if result.is_empty() { "" } else { ": " };
-    format!("sub-agent {child} {how} ({spent}){colon}{result}")
+    format!("{child} {how} ({spent}){colon}{result}")
 }
 
 /// What a model was asked beside the turns, and what it cost.
