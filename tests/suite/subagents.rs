@@ -29,7 +29,10 @@ fn depth(node: &str) -> usize {
 fn tasks(node: &str, count: usize) -> Say {
     let call = |n: usize| {
         let (description, prompt) = (format!("part {node}.{n}"), format!("node:{node}.{n};"));
-        ("Task".to_owned(), json!({ "description": description, "prompt": prompt }))
+        (
+            "Task".to_owned(),
+            json!({ "description": description, "prompt": prompt }),
+        )
     };
     Say {
         calls: (0..count).map(call).collect(),
@@ -98,7 +101,10 @@ async fn results_are_delivered_once(client: &Client, rows: &[Summary]) {
         }
         let children: Vec<_> = rows.iter().filter(|it| it.parent == Some(row.session)).collect();
         assert_eq!(told.len(), children.len(), "no orphan below {}", row.name);
-        assert!(told.values().all(|times| *times == 1), "each result once: {told:?}");
+        assert!(
+            told.values().all(|times| *times == 1),
+            "each result once: {told:?}"
+        );
         assert_eq!(kinds(&log, "subagent.started").count(), children.len());
         for (status, text) in results(&log) {
             assert_eq!(status, ToolStatus::Ok, "{text}");
@@ -146,7 +152,9 @@ async fn i3_i4_a_tree_of_fifty_sub_agents_that_is_killed_again_and_again_deliver
 async fn i6_the_budget_of_a_tree_is_exceeded_by_at_most_one_step_of_each_running_agent() {
     let server = model(|body, step| match (node(body), step) {
         (node @ "r", 0) => tasks(node, 8),
-        (node, step) if depth(node) == 1 && step < 30 => Say::call("Ls", json!({ "path": ".", "step": step })),
+        (node, step) if depth(node) == 1 && step < 30 => {
+            Say::call("Ls", json!({ "path": ".", "step": step }))
+        }
         _ => Say::call("Ls", json!({ "path": "." })),
     })
     .await;
@@ -190,7 +198,12 @@ async fn a_cancelled_tree_ends_wholly_and_closed_ones_stay_closed_after_a_restar
     })
     .await;
     let waiting = client.get(&session).await.unwrap();
-    assert_eq!(waiting.status.state, RunState::Waiting(WaitReason::Child), "{:?}", waiting.status);
+    assert_eq!(
+        waiting.status.state,
+        RunState::Waiting(WaitReason::Child),
+        "{:?}",
+        waiting.status
+    );
     let shown = daemon.agentctl(&["ps", "--tree"]).await.stdout;
     assert!(shown.contains("└─"), "{shown}");
     let cancelled = daemon.agentctl(&["cancel", &session]).await;
@@ -200,7 +213,10 @@ async fn a_cancelled_tree_ends_wholly_and_closed_ones_stay_closed_after_a_restar
     let rows = when_over(&client, 6).await;
     assert_eq!(rows.len(), 7);
     let work = daemon.dir.path().join("work");
-    eventually("I5: no command is left", || agentd_tests::working_in(&work).is_empty()).await;
+    eventually("I5: no command is left", || {
+        agentd_tests::working_in(&work).is_empty()
+    })
+    .await;
     let removed = daemon.agentctl(&["rm", &session]).await;
     assert_eq!(removed.code, Some(0), "{}", removed.stderr);
     assert_eq!(all(&client).await, Vec::new(), "the tree goes with its root");
@@ -246,8 +262,15 @@ async fn a_question_of_a_grandchild_is_seen_at_the_root_and_answered_from_anothe
     let approved = daemon.agentctl(&["approve", &session]).await;
     assert_eq!(approved.code, Some(0), "{}", approved.stderr);
     assert_eq!(follower.turn_finished(1).await.reason, EndReason::Completed);
-    assert!(std::path::Path::new(&daemon.workdir("project")).join("made").exists());
-    assert_eq!(results(&check_log(&client, &session).await)[0].1, "answer of r.0;");
+    assert!(
+        std::path::Path::new(&daemon.workdir("project"))
+            .join("made")
+            .exists()
+    );
+    assert_eq!(
+        results(&check_log(&client, &session).await)[0].1,
+        "answer of r.0;"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -262,7 +285,11 @@ async fn i7_a_headless_tree_is_judged_by_who_is_attached_to_its_root() {
     let session = root(&daemon, &client, headless()).await;
     let mut follower = Follower::attach(&client, &session).await;
     assert_eq!(follower.turn_finished(1).await.reason, EndReason::Completed);
-    assert!(!std::path::Path::new(&daemon.workdir("project")).join("made").exists());
+    assert!(
+        !std::path::Path::new(&daemon.workdir("project"))
+            .join("made")
+            .exists()
+    );
 
     let idle = CreateParams {
         workdir: daemon.workdir("project"),
@@ -291,5 +318,9 @@ async fn i7_a_headless_tree_is_judged_by_who_is_attached_to_its_root() {
     assert_eq!(approved.code, Some(0), "{}", approved.stderr);
     let mut follower = Follower::attach(&client, &session).await;
     assert_eq!(follower.turn_finished(1).await.reason, EndReason::Completed);
-    assert!(std::path::Path::new(&daemon.workdir("project")).join("made").exists());
+    assert!(
+        std::path::Path::new(&daemon.workdir("project"))
+            .join("made")
+            .exists()
+    );
 }

@@ -38,7 +38,11 @@ pub(crate) async fn open_in_tree(
 
 impl Api {
     /// Waits until all below a session have ended, and its parent knows that it did.
-    pub(crate) async fn tree_ended(&self, session: SessionId, parent: Option<SessionId>) -> Result<(), Fault> {
+    pub(crate) async fn tree_ended(
+        &self,
+        session: SessionId,
+        parent: Option<SessionId>,
+    ) -> Result<(), Fault> {
         let ended = async {
             loop {
                 let below = self.summary(session).await?;
@@ -54,8 +58,11 @@ impl Api {
             }
         };
         tokio::time::timeout(ENDING, ended).await.unwrap_or_else(|_| {
-            Err(Fault::busy("subagents_ending", "sub-agents of this session have not ended yet")
-                .hint("try again in a moment"))
+            Err(Fault::busy(
+                "subagents_ending",
+                "sub-agents of this session have not ended yet",
+            )
+            .hint("try again in a moment"))
         })
     }
 

@@ -40,7 +40,8 @@ impl Api {
         let tools = self.narrowed(parent.tools, definition)?;
         let tools = allowed(fitting(tools, &limits, &prompt), deepest);
         Ok(SessionCreated {
-            title: validate::title_from(&[Block::text(birth.purpose.as_str())]).unwrap_or_else(|| parent.project.clone()),
+            title: validate::title_from(&[Block::text(birth.purpose.as_str())])
+                .unwrap_or_else(|| parent.project.clone()),
             project: parent.project,
             workdir: parent.workdir,
             model,
@@ -141,9 +142,15 @@ mod tests {
         ] {
             assert_eq!(mode_of(parent, Some(&agent(of_agent, None))), expected);
         }
-        let parent = LoopLimits { max_turns: 10, ..LoopLimits::default() };
+        let parent = LoopLimits {
+            max_turns: 10,
+            ..LoopLimits::default()
+        };
         for (of_agent, expected) in [(None, 10), (Some(500), 10), (Some(-1), 10), (Some(3), 3)] {
-            assert_eq!(limits_of(&parent, Some(&agent(None, of_agent))).max_turns, expected);
+            assert_eq!(
+                limits_of(&parent, Some(&agent(None, of_agent))).max_turns,
+                expected
+            );
         }
         let tools = || ["Read", "Task", "ExitPlanMode"].map(str::to_owned).to_vec();
         assert_eq!(allowed(tools(), false), ["Read", "Task"]);

@@ -91,7 +91,7 @@ impl Actor for Feed {
             FeedMsg::Deciders { sessions, done } => {
                 let counts = sessions.into_iter().map(|session| feed.deciders(session));
                 done.answer(counts.sum());
-            },
+            }
             FeedMsg::Settle { upto } => feed.settle(upto),
         }
         Ok(())

@@ -48,7 +48,12 @@ mod tests {
         let input = json!({ "description": "count", "prompt": "Count the files." });
         let prepared = tools.prepare("task", &input).unwrap();
         assert_eq!(
-            (prepared.name.as_ref(), prepared.title.as_str(), &prepared.subject, prepared.effect),
+            (
+                prepared.name.as_ref(),
+                prepared.title.as_str(),
+                &prepared.subject,
+                prepared.effect
+            ),
             ("Task", "Task count", &Subject::Nothing, EffectClass::None)
         );
         for bad in [

@@ -10,7 +10,10 @@ const DETAIL_LINES: usize = 40;
 pub(crate) fn approval_lines(approval: &OpenApproval) -> Vec<String> {
     let mut lines = vec![one_line(&approval.title, 200)];
     if !approval.path.is_empty() {
-        lines.push(format!("  asked by the sub-agent {}", one_line(&approval.path.join(" > "), 200)));
+        lines.push(format!(
+            "  asked by the sub-agent {}",
+            one_line(&approval.path.join(" > "), 200)
+        ));
     }
     let detail = clean(&approval.detail);
     let all: Vec<&str> = detail.lines().collect();

@@ -1,7 +1,8 @@
 //! The open approvals of a session, as a viewer sees them.
 
 use agentd_protocol::{
-    ApprovalAsked, ApprovalDecided, ApprovalId, Decision, Event, EventBody, OpenApproval, Principal, SessionId,
+    ApprovalAsked, ApprovalDecided, ApprovalId, Decision, Event, EventBody, OpenApproval, Principal,
+    SessionId,
 };
 use std::collections::HashSet;
 

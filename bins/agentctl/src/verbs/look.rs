@@ -5,11 +5,11 @@ use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::verbs::tree::tree;
 use crate::render::{
     ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, UsageListRow, prompt_text,
 };
 use crate::values;
+use crate::verbs::tree::tree;
 use agentd_client::Client;
 use agentd_protocol::{ListParams, SessionParams, UsageParams};
 use std::cmp::Reverse;

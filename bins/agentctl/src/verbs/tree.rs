@@ -16,7 +16,7 @@ pub(crate) fn tree(rows: Vec<SessionRow>) -> Vec<SessionRow> {
     let mut out = Vec::new();
     let tops = below.remove(&None).unwrap_or_default();
     for row in tops {
-        grow(row, "", &mut below, &mut out);
+        grow(row, 1, &mut below, &mut out);
     }
     out
 }
@@ -24,7 +24,7 @@ pub(crate) fn tree(rows: Vec<SessionRow>) -> Vec<SessionRow> {
 /// Puts down a row and all below it. Each is taken out of the map, so this ends whatever the rows say of each other.
 fn grow(
     row: SessionRow,
-    indent: &str,
+    depth: usize,
     below: &mut BTreeMap<Option<SessionId>, Vec<SessionRow>>,
     out: &mut Vec<SessionRow>,
 ) {
@@ -33,8 +33,9 @@ fn grow(
     children.reverse();
     while let Some(mut child) = children.pop() {
         let last = children.is_empty();
-        child.branch = format!("{indent}{}", if last { "└─ " } else { "├─ " });
-        let deeper = format!("{indent}{}", if last { "   " } else { "│  " });
-        grow(child, &deeper, below, out);
+        // A table has no leading blanks, so the line is as long as the row is deep.
+        let dashes = "─".repeat(depth.saturating_mul(2).saturating_sub(1));
+        child.branch = format!("{}{dashes} ", if last { "└" } else { "├" });
+        grow(child, depth.saturating_add(1), below, out);
     }
 }

@@ -209,8 +209,10 @@ async fn a_viewer_that_goes_is_forgotten_and_may_not_decide_any_more() {
     let h = Harness::start().await;
     let session = h.session("a").await;
     let deciders = || {
-        h.feed
-            .call(Duration::from_secs(5), |done| FeedMsg::Deciders { sessions: vec![session], done })
+        h.feed.call(Duration::from_secs(5), |done| FeedMsg::Deciders {
+            sessions: vec![session],
+            done,
+        })
     };
     let mut viewer = Viewer::attach(&h, json!({ "session": "a", "tail": 0, "decides": true })).await;
     assert_eq!((viewer.synced().await.seq, deciders().await), (1, Ok(1)));

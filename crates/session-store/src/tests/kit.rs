@@ -89,7 +89,10 @@ impl Kit {
     /// Everything sent to the feed before has been handled.
     pub(crate) async fn deciders(&self, session: SessionId) -> u32 {
         self.feed
-            .call(SOON, |done| FeedMsg::Deciders { sessions: vec![session], done })
+            .call(SOON, |done| FeedMsg::Deciders {
+                sessions: vec![session],
+                done,
+            })
             .await
             .unwrap()
     }
