@@ -105,14 +105,18 @@ fn intent(event: &IntentClassified) -> String {
     format!("intent {}{who}: {}", word(&event.label), event.reason)
 }
 
+fn files_of(number: usize) -> String {
+    count(u64::try_from(number).unwrap_or(u64::MAX), "file")
+}
+
 /// Work on files and history.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the caller sends no other event")]
 fn history(body: &EventBody) -> String {
     match body {
         EventBody::HistoryStarted(e) => match (e.files.len(), e.rewind_to) {
             (0, Some(to)) => format!("going back to {to}"),
-            (files, Some(to)) => format!("going back to {to}, with {files} files"),
-            (files, None) => format!("undoing changes of {files} files"),
+            (files, Some(to)) => format!("going back to {to}, with {}", files_of(files)),
+            (files, None) => format!("undoing changes of {}", files_of(files)),
         },
         EventBody::HistoryFailed(e) => format!("not put back: {}", e.message),
         EventBody::UndoApplied(e) => {
@@ -150,7 +154,7 @@ fn context(body: &EventBody) -> String {
             let size = from_to(e.tokens_before, e.tokens_after);
             format!("{} old messages left out: {size}", e.messages)
         }
-        EventBody::CompactionAsked(_) => "to be compacted".to_owned(),
+        EventBody::CompactionAsked(_) => "asked for: before the next model call".to_owned(),
         EventBody::ContextKept(e) => format!("not compacted: {}", e.reason),
         _ => String::new(),
     }

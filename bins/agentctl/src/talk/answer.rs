@@ -8,8 +8,7 @@ pub(crate) const HELP: &str = "\
 a line is sent to the session; // begins a line that starts with /
 /approve [once|session|always]  /deny [reason]  /answer TEXT   the open approval
 /cancel   end the turn        /resume  go on after a pause, or try a parked call now
-/compact  put a summary in the place of the conversation's beginning
-/detach   leave; the session goes on        /help";
+/detach   leave; the session goes on";
 
 /// A typed line, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]

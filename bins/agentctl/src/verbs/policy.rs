@@ -30,6 +30,7 @@ async fn check(ctx: &mut Ctx, args: &CheckArgs) -> Result<Exit, Failure> {
         None => here(ctx, args)?,
     };
     let mode = args.mode.map_or(mode, Into::into);
+    known(args.tool.as_deref().unwrap_or("Bash"))?;
     let (tool, subject, effect) = call(args);
     let request = Request {
         tool: &tool,
@@ -112,9 +113,23 @@ fn home(ctx: &Ctx) -> Option<&str> {
     ctx.environment.get("HOME")
 }
 
-/// The tools that agents have, for their names and for what they do.
+/// The tools that agents may have, for their names and for what they do.
 fn tools() -> Registry {
     Registry::builtin(&ToolsConfig::default())
+}
+
+/// Refuses a tool that nobody has: a rule for a name that is misspelt says nothing.
+fn known(asked: &str) -> Result<(), Failure> {
+    let registry = tools();
+    if asked.starts_with(agentd_tools::REMOTE_PREFIX) || registry.get(asked).is_some() {
+        return Ok(());
+    }
+    let why = registry.prepare(asked, &serde_json::Value::Null).err();
+    let why = why.map_or_else(|| format!("there is no tool {asked:?}"), |refusal| refusal.llm_text);
+    Err(Failure::invalid(
+        why,
+        "tools of servers are named mcp__SERVER__TOOL; `agentctl tools` lists what a daemon has",
+    ))
 }
 
 /// The call that the arguments describe. A tool that is not agentd's own may do anything.
@@ -139,4 +154,18 @@ fn call(args: &CheckArgs) -> (String, Subject, EffectClass) {
         (None, None, None) => Subject::Nothing,
     };
     (tool, subject, effect)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_that_nobody_has_is_refused_with_what_may_be_meant() {
+        for name in ["Bash", "read", "SemanticSearch", "mcp__any__tool"] {
+            assert!(known(name).is_ok(), "{name}");
+        }
+        let why = known("Reed").unwrap_err().to_string();
+        assert!(why.contains("Did you mean `Read`?"), "{why}");
+    }
 }
