@@ -125,7 +125,10 @@ fn known(asked: &str) -> Result<(), Failure> {
         return Ok(());
     }
     let why = registry.prepare(asked, &serde_json::Value::Null).err();
-    let why = why.map_or_else(|| format!("there is no tool {asked:?}"), |refusal| refusal.llm_text);
+    let why = why.map_or_else(
+        || format!("there is no tool {asked:?}"),
+        |refusal| refusal.llm_text,
+    );
     Err(Failure::invalid(
         why,
         "tools of servers are named mcp__SERVER__TOOL; `agentctl tools` lists what a daemon has",

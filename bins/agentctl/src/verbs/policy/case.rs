@@ -37,7 +37,9 @@ impl Case {
                 let grant = self.offered.remove(&decided.approval);
                 let grant = match decided.decision {
                     Decision::Allow => grant,
-                    Decision::Deny => grant.map(|grant| format!("deny {}", grant.trim_start_matches("allow "))),
+                    Decision::Deny => {
+                        grant.map(|grant| format!("deny {}", grant.trim_start_matches("allow ")))
+                    }
                     Decision::Answer | Decision::Expired | Decision::Withdrawn => None,
                 };
                 let lasting = decided.scope != Scope::Once;
