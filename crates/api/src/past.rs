@@ -228,6 +228,9 @@ pub(crate) fn back<'a>(changes: impl Iterator<Item = &'a Change>) -> Vec<FileBac
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_protocol::{
+        EVENT_VERSION, PlanStatus, PlanStep, PlanUpdated, Principal, SessionId, Stamp, Timestamp,
+    };
 
     fn change(seq: Seq, path: &str, before: Option<&str>, after: Option<&str>, undoes: &[Seq]) -> Change {
         let file = FileChanged {
@@ -258,6 +261,35 @@ mod tests {
         assert_eq!(seqs(&past), [1, 3]);
         past.changes.push(change(4, "a", Some("1"), Some("2"), &[3]));
         assert_eq!(seqs(&past), [1, 2, 4]);
+    }
+
+    #[test]
+    fn a_point_knows_the_plan_of_its_time() {
+        let plan = |title: &str, replans| PlanUpdated {
+            tool_call: Stamp::new(Timestamp(1), 1).tool_call(),
+            steps: vec![PlanStep {
+                title: title.into(),
+                check: "see".into(),
+                status: PlanStatus::Pending,
+                evidence: None,
+            }],
+            replans,
+            reason: None,
+        };
+        let mut past = Past::upto(2);
+        for (seq, updated) in [(1, plan("a", 0)), (2, plan("b", 1)), (3, plan("c", 2))] {
+            past.take(&Event {
+                v: EVENT_VERSION,
+                session: SessionId::NIL,
+                seq,
+                at: Timestamp(seq),
+                by: Principal::agentd(),
+                turn: None,
+                body: updated.into(),
+            });
+        }
+        let (seq, _, then) = past.point().unwrap();
+        assert_eq!((seq, then.steps[0].title.as_str(), then.replans), (2, "b", 1));
     }
 
     #[test]

@@ -11,6 +11,7 @@ pub(crate) fn ranges(settings: &Settings) -> Vec<Row> {
         turns(settings),
         deadlines(settings),
         scheduler(settings),
+        context(settings),
         tools(settings),
         limits(settings),
         sandbox(settings),
@@ -131,8 +132,7 @@ fn scheduler(s: &Settings) -> Vec<Row> {
     ]
 }
 
-fn tools(s: &Settings) -> Vec<Row> {
-    let t = &s.tools;
+fn context(s: &Settings) -> Vec<Row> {
     vec![
         (
             "context.keep_recent_tokens",
@@ -167,6 +167,12 @@ fn tools(s: &Settings) -> Vec<Row> {
             65_536,
         ),
         ("side_calls.timeout_ms", s.side_calls.timeout_ms, 1, 600_000),
+    ]
+}
+
+fn tools(s: &Settings) -> Vec<Row> {
+    let t = &s.tools;
+    vec![
         ("tools.max_lines", t.max_lines.into(), 1, 1_000_000),
         ("tools.max_bytes", t.max_bytes, 256, 16_777_216),
         ("tools.max_file_bytes", t.max_file_bytes, 1, GIB),

@@ -4,7 +4,8 @@ use crate::durable::{Durable, Mark, Phase, Waiting};
 use crate::error::FoldError;
 use crate::told::Told;
 use agentd_protocol::{
-    Block, Event, EventBody, InputAccepted, InputId, QueuedInput, SessionCreated, SessionUpdated, Timestamp,
+    Block, Event, EventBody, InputAccepted, InputId, QueuedInput, SessionCreated, SessionUpdated,
+    SideCallFinished, Timestamp, TodoUpdated,
 };
 
 /// Characters of an input that a queue listing shows.
@@ -76,20 +77,14 @@ impl Durable {
             EventBody::ToolStarted(started) => self.tool_started(started, at),
             EventBody::ToolFinished(finished) => self.tool_finished(finished),
             EventBody::HookFinished(finished) => self.hook_finished(finished),
-            EventBody::TodoUpdated(updated) => {
-                self.todo.clone_from(&updated.items);
-                Ok(())
-            }
+            EventBody::TodoUpdated(updated) => self.todo_updated(updated),
             EventBody::ModeChanged(changed) => self.mode_changed(changed),
             EventBody::IntentClassified(classified) => self.intent_classified(classified),
             EventBody::PlanUpdated(updated) => self.plan_updated(updated),
             EventBody::JobStarted(started) => self.job_started(started, at),
             EventBody::JobFinished(finished) => self.job_finished(finished),
             EventBody::JobLost(lost) => self.job_lost(lost),
-            EventBody::SideCallFinished(finished) => {
-                self.side_call_finished(finished);
-                Ok(())
-            }
+            EventBody::SideCallFinished(finished) => self.side_call_finished(finished),
             EventBody::SubagentStarted(started) => self.subagent_started(started, at),
             EventBody::SubagentFinished(finished) => self.subagent_finished(finished),
             EventBody::LimitReached(reached) => self.limit_reached(&reached.action),
@@ -156,6 +151,11 @@ impl Durable {
         if updated.summary.is_some() {
             self.summary.clone_from(&updated.summary);
         }
+        Ok(())
+    }
+
+    fn todo_updated(&mut self, updated: &TodoUpdated) -> Result<(), Refusal> {
+        self.todo.clone_from(&updated.items);
         Ok(())
     }
 

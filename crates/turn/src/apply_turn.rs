@@ -63,7 +63,7 @@ impl Durable {
             stops: 0,
             goes_on: None,
             planning: TurnPlan::of(planning.enabled && !planning.intent_gate),
-            classified: false,
+            classified: None,
             compactions: 0,
             compacted: (0, 0),
         });

@@ -67,12 +67,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
                 message,
             },
         ),
-        Command::Pause { reason } => {
-            if draft.durable().paused.is_none() {
-                draft.emit_by_caller(SessionPaused { reason });
-            }
-            Ok(DONE)
-        }
+        Command::Pause { reason } => Ok(pause(draft, reason)),
         Command::Resume { reason } => {
             let (paused, parked) = (draft.durable().paused.is_some(), draft.durable().parked());
             if paused || parked {
@@ -85,10 +80,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
         Command::Compact => context::wish(draft).map(|()| DONE),
         Command::Summarize => side::summarize(draft).map(|()| DONE),
         Command::ChildEnded { child, ended } => delegate::ended(draft, child, &ended),
-        Command::Tell => {
-            errand::asked(draft);
-            Ok(DONE)
-        }
+        Command::Tell => errand::asked(draft),
         Command::Close { reason, force } => inbox::close(draft, reason, force),
         Command::Update {
             title,
@@ -108,6 +100,13 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
             },
         ),
     }
+}
+
+fn pause(draft: &mut Draft<'_, '_>, reason: String) -> Reply {
+    if draft.durable().paused.is_none() {
+        draft.emit_by_caller(SessionPaused { reason });
+    }
+    DONE
 }
 
 fn create(

@@ -6,9 +6,9 @@ use crate::outer::Outer;
 use crate::planning::{Plan, TurnPlan};
 use crate::told::Told;
 use agentd_protocol::{
-    ApprovalId, Budget, EndReason, HistoryStarted, InputId, OpenApproval, PermissionMode, QueuedInput,
-    RunningJob, Seq, SessionCreated, SessionId, Spent, Timestamp, TodoItem, ToolCallId, TurnError, TurnId,
-    Usage,
+    ApprovalId, Budget, EndReason, HistoryStarted, InputId, IntentSource, OpenApproval, PermissionMode,
+    QueuedInput, RunningJob, Seq, SessionCreated, SessionId, Spent, Timestamp, TodoItem, ToolCallId,
+    TurnError, TurnId, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -203,9 +203,9 @@ pub struct Turn {
     /// Whether it begins with a plan.
     #[serde(default)]
     pub planning: TurnPlan,
-    /// What its inputs want was found out.
+    /// Who found out what its inputs want, once that is done.
     #[serde(default)]
-    pub classified: bool,
+    pub classified: Option<IntentSource>,
     /// Compactions because the conversation was too long for the model.
     #[serde(default)]
     pub compactions: u32,

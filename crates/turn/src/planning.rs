@@ -189,7 +189,7 @@ pub(crate) fn classify(draft: &mut Draft<'_, '_>, words: &str) {
 
 /// What a model says of the inputs, or nothing: then their words decide.
 pub(crate) fn classified(draft: &mut Draft<'_, '_>, by_model: Option<Classified>) {
-    let open = draft.turn().is_some_and(|turn| !turn.classified);
+    let open = draft.turn().is_some_and(|turn| turn.classified.is_none());
     if !open {
         return;
     }
@@ -230,7 +230,7 @@ pub(crate) fn comes_first(draft: &mut Draft<'_, '_>) -> bool {
     let open = gate
         && draft
             .turn()
-            .is_some_and(|turn| turn.steps == 0 && !turn.classified);
+            .is_some_and(|turn| turn.steps == 0 && turn.classified.is_none());
     if open {
         let words = words_of_turn(draft);
         classify(draft, &words);
@@ -263,7 +263,7 @@ impl Durable {
     pub(crate) fn intent_classified(&mut self, classified: &IntentClassified) -> Result<(), Refusal> {
         let turn = self.running_turn()?;
         turn.planning = TurnPlan::of(classified.planning);
-        turn.classified = true;
+        turn.classified = Some(classified.source);
         Ok(())
     }
 

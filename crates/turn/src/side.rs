@@ -2,6 +2,7 @@
 //! the conversation. Each question is volatile, has a deadline, is charged to the session, and whatever fails, the session
 //! goes on without its answer.
 
+use crate::apply::Refusal;
 use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::effect::{Effect, SideCall};
@@ -203,7 +204,7 @@ fn stop(draft: &mut Draft<'_, '_>, purpose: SidePurpose) {
 
 impl Durable {
     /// It cost something. What belongs to the running turn is its cost, too.
-    pub(crate) fn side_call_finished(&mut self, finished: &SideCallFinished) {
+    pub(crate) fn side_call_finished(&mut self, finished: &SideCallFinished) -> Result<(), Refusal> {
         let cost = finished.cost_usd.unwrap_or_default();
         self.totals.usage = self.totals.usage.plus(finished.usage);
         self.totals.cost_usd += cost;
@@ -212,5 +213,6 @@ impl Durable {
             turn.usage = turn.usage.plus(finished.usage);
             turn.cost_usd += cost;
         }
+        Ok(())
     }
 }

@@ -84,6 +84,11 @@ impl Agent {
         if let Some(backing_off) = backing_off(turn, now) {
             return backing_off;
         }
+        self.about_to(turn, changed_at)
+    }
+
+    /// Nothing runs and nobody is waited for: what comes next.
+    fn about_to(&self, turn: &Turn, changed_at: Timestamp) -> Status {
         if self.volatile.draining {
             return status(
                 RunState::Queued,
@@ -94,7 +99,12 @@ impl Agent {
         if turn.calls.iter().any(OpenCall::is_open) {
             return status(RunState::RunningTool, "a tool call is about to run", changed_at);
         }
-        let reason = if self
+        status(RunState::Starting, self.waits_before_a_step(), changed_at)
+    }
+
+    /// What the next step waits for.
+    fn waits_before_a_step(&self) -> &'static str {
+        if self
             .volatile
             .sides
             .values()
@@ -107,8 +117,7 @@ impl Agent {
             "hooks are asked about what comes next"
         } else {
             "the next step is about to begin"
-        };
-        status(RunState::Starting, reason, changed_at)
+        }
     }
 
     /// The list row: folded state, open approvals, queue, when to come back.

@@ -86,3 +86,32 @@ fn i4_work_that_a_crash_cut_off_is_done_again() {
     );
     assert_eq!(world.agent.durable().history, None);
 }
+
+#[test]
+fn the_plan_is_as_it_was_then_and_a_log_that_does_not_say_it_leaves_none() {
+    let step = PlanStep {
+        title: "read".into(),
+        check: "it is read".into(),
+        status: PlanStatus::Pending,
+        evidence: None,
+    };
+    let then = PlanThen {
+        steps: vec![step],
+        replans: 1,
+    };
+    for plan in [then, PlanThen::default()] {
+        let mut world = rested();
+        let head = world.agent.durable().head;
+        let work = HistoryStarted {
+            rewind_to: Some(2),
+            plan: plan.clone(),
+            ..HistoryStarted::default()
+        };
+        world
+            .command(Command::Rework(Box::new(Rework { head, work })))
+            .unwrap();
+        world.reworked(true);
+        let stands = &world.agent.durable().plan;
+        assert_eq!((&stands.steps, stands.replans), (&plan.steps, plan.replans));
+    }
+}
