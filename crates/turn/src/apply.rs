@@ -4,8 +4,8 @@ use crate::durable::{Durable, Mark, Phase, Waiting};
 use crate::error::FoldError;
 use crate::told::Told;
 use agentd_protocol::{
-    Block, Event, EventBody, InputAccepted, InputId, QueuedInput, SessionCreated, SessionUpdated,
-    SideCallFinished, Timestamp, TodoUpdated,
+    Block, Event, EventBody, InputAccepted, InputId, QueuedInput, SessionCreated, SessionUpdated, Timestamp,
+    TodoUpdated,
 };
 
 /// Characters of an input that a queue listing shows.
