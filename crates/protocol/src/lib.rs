@@ -11,6 +11,7 @@ mod block;
 mod call;
 mod command;
 mod command_history;
+mod delta;
 mod event;
 mod event_body;
 mod fault;
@@ -41,6 +42,7 @@ pub use call::{
 };
 pub use command::*;
 pub use command_history::*;
+pub use delta::{Delta, Fragment};
 pub use event::{EVENT_VERSION, Event, Seq};
 pub use event_body::EventBody;
 pub use fault::{Fault, FaultClass};

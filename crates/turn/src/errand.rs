@@ -4,9 +4,9 @@
 use crate::delegate::Ended;
 use crate::draft::Draft;
 use crate::durable::Durable;
-use crate::effect::Effect;
+use crate::effect::{Effect, Reply};
 use crate::inbox;
-use agentd_protocol::{EventBody, Timestamp};
+use agentd_protocol::{EventBody, Fault, Timestamp};
 
 /// How far the parent was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,10 +56,11 @@ pub(crate) fn told(draft: &mut Draft<'_, '_>, heard: bool) {
 }
 
 /// The parent asks again how it ended.
-pub(crate) fn asked(draft: &mut Draft<'_, '_>) {
+pub(crate) fn asked(draft: &mut Draft<'_, '_>) -> Result<Reply, Fault> {
     if draft.seen().telling != Telling::Sent {
         draft.volatile().telling = Telling::Not;
     }
+    Ok(Reply::Done { seq: 0 })
 }
 
 /// A sub-agent that has nothing left to do, and none below it.

@@ -50,8 +50,7 @@ pub(crate) fn launch(draft: &mut Draft<'_, '_>, last: Option<Attempt>, tools_off
     let volatile = draft.volatile();
     volatile.backoff_over = false;
     volatile.may_stop = None;
-    volatile.preparing.launched();
-    volatile.tree.used();
+    volatile.launched();
     let insists = std::mem::take(&mut volatile.insists);
     volatile.sent_prefix = Some(prefix);
     volatile.live = Some(Live {

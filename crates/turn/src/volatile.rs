@@ -118,6 +118,11 @@ impl Volatile {
         self.insists = false;
         self.shrinking = None;
         self.may_stop = None;
+        self.launched();
+    }
+
+    /// What was found out for a step was for the one that began, or does not.
+    pub(crate) fn launched(&mut self) {
         self.preparing.launched();
         self.tree.used();
     }

@@ -1,7 +1,8 @@
 //! The open approvals of a session, as a viewer sees them.
 
+use crate::follow::News;
 use agentd_protocol::{
-    ApprovalAsked, ApprovalDecided, ApprovalId, Decision, Event, EventBody, OpenApproval, Principal,
+    ApprovalAsked, ApprovalDecided, ApprovalId, Decision, Delta, Event, EventBody, OpenApproval, Principal,
     SessionId,
 };
 use std::collections::HashSet;
@@ -28,12 +29,25 @@ impl Asks {
     }
 
     /// What the daemon says is open.
+    pub(crate) fn heard(&mut self, news: &News) {
+        match news {
+            News::Synced(synced) => self.synced(&synced.approvals),
+            News::Delta(Delta::Asks { child, approvals }) => self.of_subagent(*child, approvals),
+            News::Event(..)
+            | News::Delta(_)
+            | News::Lagged
+            | News::Retrying
+            | News::Back
+            | News::Ended(_) => {}
+        }
+    }
+
     pub(crate) fn synced(&mut self, open: &[OpenApproval]) {
         self.open = open.to_vec();
     }
 
     /// What is open of a sub-agent now.
-    pub(crate) fn of_subagent(&mut self, child: SessionId, open: &[OpenApproval]) {
+    fn of_subagent(&mut self, child: SessionId, open: &[OpenApproval]) {
         self.open.retain(|one| one.session != child);
         self.open.extend(open.iter().cloned());
     }

@@ -116,6 +116,7 @@ impl<'a> Conversation<'a> {
     }
 
     fn news(&mut self, news: &News) -> Result<Option<Held>, Failure> {
+        self.asks.heard(news);
         let told = if let News::Event(event, _) = news {
             self.observe(event)?
         } else {
@@ -143,12 +144,7 @@ impl<'a> Conversation<'a> {
                 if self.manner.answers {
                     self.screen.prompts();
                 }
-                self.asks.synced(&synced.approvals);
                 Ok(self.blocked(&synced.status))
-            }
-            News::Delta(Delta::Asks { child, approvals }) => {
-                self.asks.of_subagent(*child, approvals);
-                Ok(None)
             }
             News::Ended(_) => Ok(Some(self.ended(None))),
             News::Retrying => {

@@ -51,7 +51,7 @@ fn result(world: &World) -> (ToolStatus, String) {
         }
         _ => None,
     });
-    results.last().unwrap()
+    results.collect::<Vec<_>>().pop().unwrap()
 }
 
 #[test]

@@ -75,20 +75,7 @@ fn happen(world: &mut World, dice: u32) {
                 world.restart();
             }
         }
-        _ if world.tree.is_some() => {
-            let number = world.tree.unwrap_or_default();
-            world.look_up(number, Spent::default(), Budget::default());
-        }
-        _ if !world.agent.durable().children.is_empty() => {
-            let children = &world.agent.durable().children;
-            let child = *children.keys().nth(pick % children.len()).unwrap();
-            let reasons = [EndReason::Completed, EndReason::Cancelled, EndReason::Budget];
-            world.end_child(child, reasons[pick % 3]).unwrap();
-            assert!(
-                world.end_child(child, EndReason::Completed).is_err(),
-                "heard once"
-            );
-        }
+        _ if world.tree.is_some() || !world.agent.durable().children.is_empty() => family(world, pick),
         _ if world.reworking.is_some() => {
             world.reworked(!pick.is_multiple_of(3));
         }
@@ -97,6 +84,22 @@ fn happen(world: &mut World, dice: u32) {
             drop(world.rework(pick.is_multiple_of(2), (!pick.is_multiple_of(4)).then_some(to)));
         }
     }
+}
+
+/// The tree is looked up, or a child ends.
+fn family(world: &mut World, pick: usize) {
+    if let Some(number) = world.tree {
+        world.look_up(number, Spent::default(), Budget::default());
+        return;
+    }
+    let children = &world.agent.durable().children;
+    let child = *children.keys().nth(pick % children.len()).unwrap();
+    let reasons = [EndReason::Completed, EndReason::Cancelled, EndReason::Budget];
+    world.end_child(child, reasons[pick % 3]).unwrap();
+    assert!(
+        world.end_child(child, EndReason::Completed).is_err(),
+        "heard once"
+    );
 }
 
 /// A failure, chosen by a number.

@@ -309,17 +309,7 @@ impl World {
             Effect::DropSide { call } => self.sides.retain(|side| side.call != call),
             Effect::CountTokens { call, .. } => self.weighing.push(call),
             Effect::DropCount { call } => self.weighing.retain(|weighing| *weighing != call),
-            Effect::Shrink {
-                call,
-                attempt,
-                how,
-                target_tokens,
-                ..
-            } => self.shrinks.push((call, attempt, how, target_tokens)),
-            Effect::StopShrinking { call, attempt } => {
-                self.shrinks
-                    .retain(|(of, which, ..)| (*of, *which) != (call, attempt));
-            }
+            effect @ (Effect::Shrink { .. } | Effect::StopShrinking { .. }) => self.of_shrinks(&effect),
             Effect::KillModel { call, attempt } => self.models.retain(|model| *model != (call, attempt)),
             Effect::Judge { tool_call, name, .. } => self.judging.push((tool_call, name)),
             Effect::RunTool { tool_call, .. } => self.run(tool_call),
@@ -331,6 +321,23 @@ impl World {
                 assert!(self.reworking.is_none(), "one at a time");
                 self.reworking = Some(*work);
             }
+            effect @ (Effect::StartChild { .. }
+            | Effect::StopChild { .. }
+            | Effect::TellParent { .. }
+            | Effect::TellRoot
+            | Effect::AskTree { .. }) => self.of_family(effect),
+            Effect::KillJobs => self.jobs_killed += 1,
+            Effect::KillTool { tool_call } => self.running.retain(|running| *running != tool_call),
+            effect @ (Effect::SetTimer { .. } | Effect::ClearTimer { .. }) => self.of_timers(&effect),
+            Effect::CountDeciders { approval } => self.counting.push(approval),
+            Effect::AddRule { rule, .. } => self.rules.push(rule),
+            effect @ (Effect::AskHooks { .. } | Effect::DropHooks { .. }) => self.of_hooks(effect),
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the caller sends no other effect")]
+    fn of_family(&mut self, effect: Effect) {
+        match effect {
             Effect::StartChild { tool_call, child, .. } => {
                 assert!(self.runs.contains_key(&tool_call), "i4: the intent is in the log");
                 assert_eq!(child, child_of(self.agent.durable().session, tool_call));
@@ -338,14 +345,26 @@ impl World {
             }
             Effect::StopChild { child, .. } => self.stopped.push(child),
             Effect::TellParent { ended, .. } => self.told.push(*ended),
-            Effect::TellRoot => {}
             Effect::AskTree { number, .. } => self.tree = Some(number),
-            Effect::KillJobs => self.jobs_killed += 1,
-            Effect::KillTool { tool_call } => self.running.retain(|running| *running != tool_call),
-            effect @ (Effect::SetTimer { .. } | Effect::ClearTimer { .. }) => self.of_timers(&effect),
-            Effect::CountDeciders { approval } => self.counting.push(approval),
-            Effect::AddRule { rule, .. } => self.rules.push(rule),
-            effect @ (Effect::AskHooks { .. } | Effect::DropHooks { .. }) => self.of_hooks(effect),
+            _ => {}
+        }
+    }
+
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the caller sends no other effect")]
+    fn of_shrinks(&mut self, effect: &Effect) {
+        match effect.clone() {
+            Effect::Shrink {
+                call,
+                attempt,
+                how,
+                target_tokens,
+                ..
+            } => self.shrinks.push((call, attempt, how, target_tokens)),
+            Effect::StopShrinking { call, attempt } => {
+                self.shrinks
+                    .retain(|(of, which, ..)| (*of, *which) != (call, attempt));
+            }
+            _ => {}
         }
     }
 
