@@ -126,7 +126,13 @@ async fn the_prefix_is_the_same_bytes_over_fifty_steps_with_everything_on() {
     assert_eq!(seen.refused, Vec::<String>::new());
     // All of it happened.
     let kinds: Vec<&str> = events.iter().map(|event| event.body.kind()).collect();
-    for kind in ["plan.updated", "todo.updated", "intent.classified", "session.updated", "side_call.finished"] {
+    for kind in [
+        "plan.updated",
+        "todo.updated",
+        "intent.classified",
+        "session.updated",
+        "side_call.finished",
+    ] {
         assert!(kinds.contains(&kind), "no {kind}");
     }
     let notes: Vec<NoteKind> = events
@@ -139,7 +145,11 @@ async fn the_prefix_is_the_same_bytes_over_fifty_steps_with_everything_on() {
     for note in [NoteKind::PlanReminder, NoteKind::Guard, NoteKind::IntentNudge] {
         assert!(notes.contains(&note), "no {note:?} among {notes:?}");
     }
-    assert!(seen.beside.len() >= 4, "{} questions beside it", seen.beside.len());
+    assert!(
+        seen.beside.len() >= 4,
+        "{} questions beside it",
+        seen.beside.len()
+    );
     assert!(seen.bodies.len() > 50, "{} requests", seen.bodies.len());
     for (n, pair) in seen.bodies.windows(2).enumerate() {
         let [before, after] = pair else { panic!("two") };
@@ -165,7 +175,10 @@ async fn a_session_gets_its_title_its_summary_and_its_label_from_a_model_and_pay
     side_call(&mut follower, SidePurpose::Summary).await;
     let row = within("the row", client.get(&session)).await.unwrap();
     assert_eq!(row.name, "The big file");
-    assert_eq!(row.summary.as_deref(), Some("The file was read. Nothing is open."));
+    assert_eq!(
+        row.summary.as_deref(),
+        Some("The file was read. Nothing is open.")
+    );
     let events = check_log(&client, &session).await;
     let mut spent = Usage::default();
     for event in &events {
@@ -173,7 +186,10 @@ async fn a_session_gets_its_title_its_summary_and_its_label_from_a_model_and_pay
             EventBody::ModelFinished(one) => spent = spent.plus(one.usage),
             EventBody::SideCallFinished(one) => spent = spent.plus(one.usage),
             EventBody::IntentClassified(one) => {
-                assert_eq!((one.source, one.reason.as_str()), (IntentSource::Model, "a file is to be read"));
+                assert_eq!(
+                    (one.source, one.reason.as_str()),
+                    (IntentSource::Model, "a file is to be read")
+                );
             }
             _ => {}
         }
@@ -181,7 +197,12 @@ async fn a_session_gets_its_title_its_summary_and_its_label_from_a_model_and_pay
     assert_eq!(row.usage, spent, "what was asked beside it is charged");
     // People see it.
     let shown = daemon.agentctl(&["show", "The big file"]).await;
-    assert!(shown.stdout.contains("The file was read."), "{}{}", shown.stdout, shown.stderr);
+    assert!(
+        shown.stdout.contains("The file was read."),
+        "{}{}",
+        shown.stdout,
+        shown.stderr
+    );
     let logs = daemon.agentctl(&["logs", &session]).await;
     assert_eq!(logs.code, Some(0), "{}", logs.stderr);
     // Who names a session keeps the name.
@@ -202,7 +223,9 @@ async fn a_summary_is_written_on_demand_and_without_a_model_it_says_why_not() {
     let client = with.client().await;
     let (session, mut follower) = begin(&with, &client, None, "the whole of it").await;
     follower.turn_finished(1).await;
-    let done = with.agentctl(&["show", "--summary", &session, "-o", "json"]).await;
+    let done = with
+        .agentctl(&["show", "--summary", &session, "-o", "json"])
+        .await;
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let shown: Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(shown["summary"], "The file was read. Nothing is open.");
@@ -232,12 +255,18 @@ async fn read_much(counting: Counting, config: &str) -> (u64, Vec<Event>, (u64, 
     let end = follower.turn_finished(1).await;
     assert_eq!(end.reason, EndReason::Completed, "{:?}", end.error);
     let seen = server.log();
-    assert_eq!(seen.refused, Vec::<String>::new(), "what is counted has the form of a request");
+    assert_eq!(
+        seen.refused,
+        Vec::<String>::new(),
+        "what is counted has the form of a request"
+    );
     (seen.counts, check_log(&client, &session).await, seen.overflows)
 }
 
 fn compactions(events: &[Event]) -> usize {
-    let found = events.iter().filter(|event| matches!(event.body, EventBody::ContextCompacted(_)));
+    let found = events
+        .iter()
+        .filter(|event| matches!(event.body, EventBody::ContextCompacted(_)));
     found.count()
 }
 
@@ -251,7 +280,11 @@ async fn i6_near_the_line_the_provider_counts_and_one_that_cannot_is_left_alone(
 
     let (counts, events, overflows) = read_much(Counting::Never, "").await;
     assert!(compactions(&events) >= 1);
-    assert_eq!((counts, overflows), (1, (0, 0)), "its server does not know how, so it is asked once");
+    assert_eq!(
+        (counts, overflows),
+        (1, (0, 0)),
+        "its server does not know how, so it is asked once"
+    );
 
     let (counts, events, _) = read_much(Counting::Garbage, "").await;
     assert!(compactions(&events) >= 1);

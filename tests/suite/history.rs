@@ -327,7 +327,10 @@ async fn a_fork_goes_its_own_way_from_a_point_of_the_log() {
     assert_ne!(steps(&played.id).await, Some(0.into()), "positive control");
     assert_eq!(steps(&fork).await, Some(0.into()), "it has spent nothing yet");
     let born = async |id: &str| played.client.get(id).await.unwrap().created_at;
-    assert!(born(&fork).await > born(&played.id).await, "a fork is as old as itself");
+    assert!(
+        born(&fork).await > born(&played.id).await,
+        "a fork is as old as itself"
+    );
     let unnamed: Created = played.json(&["fork", &played.id, "-o", "json"]).await;
     let first = played.client.get(&played.id).await.unwrap().name;
     assert_eq!(unnamed.name, format!("{first}-fork"));

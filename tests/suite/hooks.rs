@@ -344,7 +344,9 @@ async fn i3_a_daemon_that_is_killed_while_hooks_are_asked_goes_on_with_one_resul
 async fn doctor_tells_of_the_daemons_hooks_that_cannot_run_and_not_of_those_in_its_own_settings() {
     let server = ModelServer::start(false).await.unwrap();
     let hook = |name: &str| {
-        format!("[hooks]\nrun = [{{ name = \"{name}\", event = \"Stop\", command = [\"/nowhere/{name}\"] }}]\n")
+        format!(
+            "[hooks]\nrun = [{{ name = \"{name}\", event = \"Stop\", command = [\"/nowhere/{name}\"] }}]\n"
+        )
     };
     let mut daemon = daemon(&server, &format!("{YOLO}{}", hook("theirs"))).await;
     let config = daemon.dir.path().join(".config/agentd/config.toml");
@@ -352,7 +354,12 @@ async fn doctor_tells_of_the_daemons_hooks_that_cannot_run_and_not_of_those_in_i
     std::fs::write(&config, hook("ours")).unwrap();
     for (running, named) in [(true, "theirs"), (false, "ours")] {
         let doctor = daemon.agentctl(&["doctor"]).await.stdout;
-        let line = |check: &str| doctor.lines().find(|line| line.contains(check)).unwrap_or_default();
+        let line = |check: &str| {
+            doctor
+                .lines()
+                .find(|line| line.contains(check))
+                .unwrap_or_default()
+        };
         let expected = format!("{named}: /nowhere/{named}");
         let hooks = line(" hooks ");
         assert!(hooks.starts_with("FAIL") && hooks.contains(&expected), "{doctor}");

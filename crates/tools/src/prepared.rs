@@ -103,8 +103,9 @@ impl Prepared {
                 PathOp::Read
             };
             let path = clean(&path);
-            let about =
-                text("pattern").map_or_else(|| path.clone(), |pattern| format!("{pattern} in {path}"));
+            let about = text("pattern")
+                .or_else(|| text("query"))
+                .map_or_else(|| path.clone(), |what| format!("{what} in {path}"));
             (Subject::Path { op, path }, about)
         };
         // What is judged is what is opened.

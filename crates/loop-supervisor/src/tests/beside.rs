@@ -3,8 +3,8 @@
 use super::puppets::bash;
 use super::world::{World, creation};
 use agentd_protocol::{
-    EventBody, FailureClass, Intent, IntentSource, LoopLimits, Planning, RunState, SessionId, SideCallFinished,
-    SidePurpose, ToolStatus,
+    EventBody, FailureClass, Intent, IntentSource, LoopLimits, Planning, RunState, SessionId,
+    SideCallFinished, SidePurpose, ToolStatus,
 };
 use agentd_turn::{Command, SideRules};
 use std::time::Duration;
@@ -77,7 +77,10 @@ async fn a_title_is_asked_with_its_own_words_and_nobody_waits_for_it() {
     assert_eq!(kid.job.ask.output_tokens, 300);
     kid.answer("Parser fix\n");
     let paid = finished(&mut world, session).await;
-    assert_eq!((paid.purpose, paid.usage.total(), paid.error), (SidePurpose::Title, 15, None));
+    assert_eq!(
+        (paid.purpose, paid.usage.total(), paid.error),
+        (SidePurpose::Title, 15, None)
+    );
     assert_eq!(title(&world, session).await.as_deref(), Some("Parser fix"));
     world.until_cold(session).await;
 }
@@ -129,7 +132,10 @@ async fn the_first_step_waits_for_the_label_and_not_beyond_its_deadline() {
         let session = session(&world, "the blue one").await;
         let kid = world.model().await;
         let body = String::from_utf8(kid.job.body.to_bytes().to_vec()).unwrap();
-        assert!(body.contains("the blue one") && body.contains("REPO_ANALYSIS"), "{body}");
+        assert!(
+            body.contains("the blue one") && body.contains("REPO_ANALYSIS"),
+            "{body}"
+        );
         if late {
             world.pass(Duration::from_secs(21)).await;
             kid.gone().await;
