@@ -3,6 +3,7 @@
 use crate::slot::Slot;
 use crate::state::State;
 use agentd_actor_kit::{Done, Down, Routed};
+use agentd_fault_points as fault;
 use agentd_protocol::{Fault, SessionId, Timestamp};
 use ractor::ActorId;
 use std::collections::VecDeque;
@@ -24,6 +25,9 @@ impl State {
         else {
             return;
         };
+        if fault::point(fault::SESSION_COLD).is_err() {
+            return;
+        }
         self.vacate(session);
         self.loops.remove(&who);
         actor.stop(Some("passivated".to_owned()));

@@ -6,6 +6,7 @@ use crate::kit::Kit;
 use crate::servers;
 use crate::services::Services;
 use agentd_actor_kit::{CallError, Earlier, Handle, Read, StoreMsg};
+use agentd_fault_points as fault;
 use agentd_prompt::Places;
 use agentd_protocol::{Event, EventBody, Fault, Seq, SessionCreated, SessionId, Timestamp};
 use agentd_store::{Claim, EncodedEvent, Page, Range, StoreError};
@@ -97,6 +98,8 @@ pub async fn fresh(
 /// # Errors
 /// [`LoopError::Refused`] when it cannot be loaded now; anything else: its log is not understood.
 pub async fn load(services: &Services, session: SessionId) -> Result<Folded, LoopError> {
+    fault::point(fault::SESSION_LOAD)
+        .map_err(|injected| LoopError::Refused(Fault::unavailable("fault_point", injected.to_string())))?;
     let claim = claim(services, session).await?;
     let mut folded = Folded::empty(services, session, claim.epoch);
     let mut at = 0;

@@ -83,9 +83,6 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The specification of the fault points is wrong.
-    #[error("fault points: {0}")]
-    BadFaultPoint(String),
 }
 
 impl StoreError {
@@ -99,10 +96,7 @@ impl StoreError {
 
     const fn class(&self) -> FaultClass {
         match self {
-            Self::BadUrl { .. }
-            | Self::NotInBuild { .. }
-            | Self::BadImport { .. }
-            | Self::BadFaultPoint(_) => FaultClass::Invalid,
+            Self::BadUrl { .. } | Self::NotInBuild { .. } | Self::BadImport { .. } => FaultClass::Invalid,
             Self::InUse { .. } | Self::Stopped(_) | Self::NodeLost => FaultClass::Unavailable,
             Self::NewerVersion { .. } => FaultClass::Version,
             Self::NotFound(_) => FaultClass::NotFound,
@@ -135,7 +129,6 @@ impl StoreError {
             Self::Io { .. } => "store_io",
             Self::Json(_) => "store_json",
             Self::BadImport { .. } => "bad_import",
-            Self::BadFaultPoint(_) => "bad_fault_point",
         }
     }
 

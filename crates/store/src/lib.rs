@@ -12,7 +12,6 @@ mod blob;
 mod clock;
 mod encoded;
 mod error;
-pub mod fault;
 mod jsonl;
 mod lock;
 mod log;

@@ -16,8 +16,9 @@ use crate::blob::{BlobFiles, ROW_LIMIT, is_name, private_dir};
 use crate::lock::StoreLock;
 use crate::{
     Append, Blob, Charge, Clock, Filter, Integrity, Options, Outcome, Page, Range, Row, SessionLog, Snapshot,
-    StoreError, StoredKey, Watched, fault,
+    StoreError, StoredKey, Watched,
 };
+use agentd_fault_points as fault;
 use agentd_protocol::{Principal, SessionId, Timestamp};
 pub(crate) use append::KEY_LIFE_MS;
 use append::Staged;
@@ -120,16 +121,22 @@ impl SqliteStore {
                 "the append has no event {seq} where it must be"
             )));
         }
-        fault::point(fault::BEFORE_APPEND).map_err(|injected| StoreError::Refused(injected.to_string()))?;
+        let refused = |injected: fault::Injected| StoreError::Refused(injected.to_string());
+        fault::point(fault::BEFORE_APPEND).map_err(refused)?;
+        let kinds = fault::Kinds::of(append.events.iter().map(|event| event.kind.as_ref()));
+        fault::fact(fault::FACT_BEFORE, &kinds).map_err(refused)?;
         self.write_files(&append.blobs).await?;
         let weight = Weight {
             events: append.events.len().max(1),
             bytes: append.bytes(),
         };
         let staged = Staged::new(append, self.owner(), self.clock.clone(), Arc::clone(&self.files))?;
-        self.writer
+        let outcome = self
+            .writer
             .change(weight, move |writer| staged.apply(writer))
-            .await
+            .await?;
+        fault::fact(fault::FACT_AFTER, &kinds).map_err(|_| StoreError::Unknown)?;
+        Ok(outcome)
     }
 }
 

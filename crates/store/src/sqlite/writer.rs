@@ -1,8 +1,9 @@
 //! The one thread that writes: it takes whatever waits, makes it one transaction, commits, then answers.
 
 use super::values::size;
+use crate::StoreError;
 use crate::lock::StoreLock;
-use crate::{StoreError, fault};
+use agentd_fault_points as fault;
 use rusqlite::{Connection, ErrorCode};
 use std::sync::Arc;
 use std::thread::JoinHandle;
