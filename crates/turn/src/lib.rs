@@ -32,6 +32,7 @@ mod hooks;
 mod inbox;
 mod input;
 mod intent;
+mod invariants;
 mod jobs;
 mod judging;
 mod launch;
@@ -71,6 +72,7 @@ pub use input::{
     TimerKey,
 };
 pub use intent::IntentMatcher;
+pub use invariants::{Held, Order, Violation, Witness, sound_request, stable_prefix};
 pub use jobs::JobEnd;
 pub use open_call::{OpenCall, Stage, Started};
 pub use outer::{Away, Outer, Taught, Tries, Warm};

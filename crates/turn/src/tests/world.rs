@@ -748,6 +748,10 @@ impl World {
 
     /// Checks what must be true of every log that came to rest.
     pub(super) fn check_log(&self) {
+        let mut witness = Witness::default();
+        for event in &self.log {
+            assert_eq!(witness.see(event), Ok(()), "{event:?}");
+        }
         assert_eq!(
             unanswered(&self.log),
             BTreeSet::new(),
