@@ -27,3 +27,4 @@ mod view;
 
 pub use actor::{ClientArgs, ModelClient};
 pub use call::{CallStart, ModelCall};
+pub use state::{Admission, Notice, Setup, Step};

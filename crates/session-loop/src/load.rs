@@ -5,6 +5,7 @@ use crate::error::LoopError;
 use crate::kit::Kit;
 use crate::servers;
 use crate::services::Services;
+use crate::watched::Watched;
 use agentd_actor_kit::{CallError, Earlier, Handle, Read, StoreMsg};
 use agentd_fault_points as fault;
 use agentd_prompt::Places;
@@ -30,6 +31,7 @@ pub struct Folded {
     pub(crate) seen: FilesSeen,
     pub(crate) system: String,
     pub(crate) kit: Kit,
+    pub(crate) watched: Watched,
     rewinds: Rewinds,
     /// The first event as it was, whatever was changed since: the prompt is made from it.
     first: Option<Box<SessionCreated>>,
@@ -46,6 +48,7 @@ impl Folded {
             seen: FilesSeen::default(),
             system: String::new(),
             kit: Kit::new(&services.registry, &[], Vec::new()),
+            watched: Watched::new(),
             rewinds: Rewinds::default(),
             first: None,
         }
@@ -58,6 +61,7 @@ impl Folded {
 
     fn apply(&mut self, event: &Event) -> Result<(), LoopError> {
         self.agent.apply(event)?;
+        self.watched.learn(event);
         self.transcript.apply(event);
         if let EventBody::SessionCreated(created) = &event.body {
             self.first = Some(Box::new(created.clone()));

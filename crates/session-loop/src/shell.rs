@@ -6,12 +6,13 @@ use crate::jobs;
 use crate::kit::Kit;
 use crate::live::Live;
 use crate::load::Folded;
-use crate::outbox::{After, Asker, Batch, Outbox};
+use crate::outbox::{After, Asker, Batch, Outbox, waits_for_commit};
 use crate::request::Requests;
 use crate::rest::Rest;
 use crate::services::Services;
 use crate::stages::Track;
 use crate::timers::Timers;
+use crate::watched::Watched;
 use crate::work::{ModelRun, Planned, Task, ToolRun};
 use agentd_actor_kit::{Alarm, Earlier, Kids, SessionMsg, SupervisorMsg, Work};
 use agentd_protocol::{Event, EventBody, SessionId, ToolCallId, ToolOutcome};
@@ -74,6 +75,7 @@ pub struct Shell {
     pub(crate) earlier: Option<Box<Earlier>>,
     /// The loop must stop, and why.
     pub(crate) stop: Option<&'static str>,
+    pub(crate) watched: Watched,
 }
 
 impl Shell {
@@ -121,6 +123,7 @@ impl Shell {
             handled: 0,
             earlier: None,
             stop: None,
+            watched: folded.watched,
         }
     }
 
@@ -221,11 +224,7 @@ impl Shell {
 
     /// What may be carried out now; the rest waits for the commit of its reason.
     fn due(&mut self, effect: Effect) -> Option<Effect> {
-        let waits = matches!(
-            effect,
-            Effect::RunTool { .. } | Effect::AddRule { .. } | Effect::AskHooks { .. } | Effect::Rework { .. }
-        );
-        if !waits {
+        if !waits_for_commit(&effect) {
             return Some(effect);
         }
         match self.outbox.after(After::Effect(effect)) {
@@ -244,6 +243,7 @@ impl Shell {
         let mut encoded = Vec::with_capacity(events.len());
         for event in events {
             encoded.push(EncodedEvent::encode(event).map_err(LoopError::Encode)?);
+            self.watched.see(event);
             self.converse(event);
             self.learn(event);
             self.trace(event);

@@ -6,7 +6,8 @@ use agentd_turn::{PlanTalk, Talk};
 use serde_json::Value;
 
 /// What a call says, if it is one that the loop answers. Its arguments have passed the tool's schema.
-pub(crate) fn talk(prepared: &Prepared) -> Option<Talk> {
+#[must_use]
+pub fn talk(prepared: &Prepared) -> Option<Talk> {
     match prepared.name.as_ref() {
         "TodoWrite" => Some(Talk::Todo(items(&prepared.input))),
         "ExitPlanMode" => Some(Talk::LeavePlanMode(text(&prepared.input, "plan"))),
