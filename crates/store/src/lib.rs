@@ -10,6 +10,7 @@
 mod append;
 mod blob;
 mod clock;
+mod directory;
 mod encoded;
 mod error;
 mod jsonl;

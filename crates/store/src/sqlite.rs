@@ -12,7 +12,8 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use crate::blob::{BlobFiles, ROW_LIMIT, is_name, private_dir};
+use crate::blob::{BlobFiles, ROW_LIMIT, is_name};
+use crate::directory::{durable_dir, private_dir, sync_names};
 use crate::lock::StoreLock;
 use crate::{
     Append, Blob, Charge, Clock, Filter, Integrity, Options, Outcome, Page, Range, Row, SessionLog, Snapshot,
@@ -56,10 +57,12 @@ pub(crate) struct SqliteStore {
 
 impl SqliteStore {
     pub(crate) fn open(file: &Path, data_dir: &Path, options: Options) -> Result<Self, StoreError> {
-        private_dir(data_dir)?;
+        durable_dir(data_dir)?;
+        let blobs = data_dir.join("blobs");
+        private_dir(&blobs)?;
         let mut locks = vec![StoreLock::take(&data_dir.join("agentd.lock"))?];
         let parent = file.parent().unwrap_or(data_dir);
-        private_dir(parent)?;
+        durable_dir(parent)?;
         if parent != data_dir {
             // Two daemons with different data directories could still name the same file.
             let mut beside = file.as_os_str().to_owned();
@@ -74,11 +77,13 @@ impl SqliteStore {
             .open(file);
         made.map_err(|error| StoreError::io(file, error))?;
         let connection = schema::open_writer(file, options.max_bytes)?;
+        // SQLite syncs the name of its log, too, and does not look whether that went well.
+        [data_dir, parent].into_iter().try_for_each(sync_names)?;
         Ok(Self {
             file: file.to_owned(),
             writer: Writer::start(connection, locks, options.write_timeout)?,
             readers: Readers::new(file.to_owned(), options.readers, options.read_timeout),
-            files: Arc::new(BlobFiles::new(data_dir.join("blobs"))),
+            files: Arc::new(BlobFiles::new(blobs)),
             clock: options.clock,
             node: AtomicI64::new(0),
         })

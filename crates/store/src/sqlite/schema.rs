@@ -81,9 +81,11 @@ pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, Sto
     writer.set_prepared_statement_cache_capacity(64);
     check_ours(&writer, file)?;
     writer.execute_batch(
-        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=1000;
-         PRAGMA cache_size=-8192; PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=16777216;",
+        "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=1000; PRAGMA cache_size=-8192;
+         PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=16777216;",
     )?;
+    write_ahead(&writer, file)?;
+    write_back(&writer)?;
     if max_bytes > 0 {
         let page: i64 = writer.query_row("PRAGMA page_size", [], |row| row.get(0))?;
         let pages = i64::try_from(max_bytes).unwrap_or(i64::MAX) / page.max(1);
@@ -91,6 +93,32 @@ pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, Sto
     }
     migrate(&mut writer, &MIGRATIONS)?;
     Ok(writer)
+}
+
+/// A disk that cannot have a write-ahead log is refused: SQLite then goes on with a rollback journal, and that loses the
+/// last commit with the power. It says so in the answer, or by an error *after* the answer, when the change of mode is
+/// committed: so the pragma is run to its end, and asked again.
+fn write_ahead(writer: &Connection, file: &Path) -> Result<(), StoreError> {
+    let mut change = writer.prepare("PRAGMA journal_mode=WAL")?;
+    let mut answers = change.query([])?;
+    while answers.next()?.is_some() {}
+    let mode: String = writer.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    Err(StoreError::NoWriteAhead {
+        path: file.to_owned(),
+        mode,
+    })
+}
+
+/// Begins with an empty log. A sync that failed in an earlier process may have left a hole in the log that only a loss of
+/// power shows, and everything after a hole is lost: what can be read now is written once more, into the database.
+fn write_back(writer: &Connection) -> Result<(), StoreError> {
+    let mut back = writer.prepare("PRAGMA wal_checkpoint(TRUNCATE)")?;
+    let mut answers = back.query([])?;
+    while answers.next()?.is_some() {}
+    Ok(())
 }
 
 /// Opens a connection that only reads.
