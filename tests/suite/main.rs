@@ -19,6 +19,7 @@ mod history;
 mod hooks;
 mod idempotency;
 mod jobs;
+mod matrix;
 mod mcp;
 mod model_faults;
 mod model_trouble;
