@@ -107,7 +107,7 @@ impl Follower {
 
 /// Reads a whole log through the protocol and checks what must hold of every log.
 pub async fn check_log(client: &Client, session: &str) -> Vec<Event> {
-    let mut events: Vec<Event> = Vec::new();
+    let (mut events, mut lines): (Vec<Event>, Vec<String>) = (Vec::new(), Vec::new());
     loop {
         let after_seq = events.last().map_or(0, |event| event.seq);
         let params = ExportParams {
@@ -123,10 +123,29 @@ pub async fn check_log(client: &Client, session: &str) -> Vec<Event> {
                 .iter()
                 .map(|line| serde_json::from_str::<Event>(line).expect("a stored line parses")),
         );
+        lines.extend(page.lines.iter().cloned());
         if page.lines.is_empty() || events.last().map_or(0, |event| event.seq) >= page.head {
             break;
         }
     }
+    keep(&lines);
     check_events(&events);
     events
+}
+
+/// With `AGENTD_KEEP_LOGS`, the directory for it, the log stays as a file named after the test: see `tests/golden`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test that is asked for its log gives it"
+)]
+fn keep(lines: &[String]) {
+    let Ok(directory) = std::env::var("AGENTD_KEEP_LOGS") else {
+        return;
+    };
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("unnamed").replace("::", "-");
+    let mut text = lines.join("\n");
+    text.push('\n');
+    std::fs::create_dir_all(&directory).expect("a directory for logs");
+    std::fs::write(format!("{directory}/{name}.jsonl"), text).expect("the log can be kept");
 }

@@ -8,10 +8,12 @@
 mod aimock;
 mod asking;
 mod bad_input;
+mod bench;
 mod cancel;
 mod commands;
 mod context;
 mod demo;
+mod disk;
 mod faults;
 mod fleet;
 mod herd;
