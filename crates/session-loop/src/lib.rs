@@ -45,6 +45,7 @@ mod workers;
 pub use actor::{LoopArgs, SessionLoop};
 pub use answer::{Asked, taken};
 pub use ask::Sharing;
+pub use commit::LOST;
 pub use error::LoopError;
 pub use judging::{subject, verdict};
 pub use load::{Folded, fresh, load};
