@@ -127,7 +127,8 @@ impl World {
         witness.settled()?;
         let agent = Agent::fold(session, Arc::clone(&self.config), &events)
             .map_err(|error| Violation::of("fold", error.to_string()))?;
-        let Some(hot) = self.loops.values().find(|hot| hot.session == session) else {
+        let number = self.slots.get(&session).and_then(|slot| slot.hot);
+        let Some(hot) = number.and_then(|number| self.loops.get(&number)) else {
             return Ok(());
         };
         if agent.durable() != hot.agent.durable() {

@@ -24,6 +24,8 @@ pub(crate) struct Disk {
     /// What was acknowledged: the bytes of each event.
     kept: BTreeMap<SessionId, Vec<Bytes>>,
     pub(crate) deleted: BTreeSet<SessionId>,
+    /// When its one writer has done what is queued.
+    pub(crate) free_at: u64,
     pub(crate) flaw: Flaw,
 }
 
@@ -50,6 +52,7 @@ impl Disk {
             epochs: BTreeMap::new(),
             kept: BTreeMap::new(),
             deleted: BTreeSet::new(),
+            free_at: 0,
             flaw,
         })
     }

@@ -5,7 +5,7 @@ use crate::messages::{Happening, Message, News, Order};
 use crate::options::{Flaw, Knob};
 use crate::world::World;
 use agentd_protocol::{CallId, FailureClass, Fault, Seq, Timestamp, ToolCallId, ToolOutcome};
-use agentd_session_loop::{Lost, MAX_UNACKNOWLEDGED, Settled, taken};
+use agentd_session_loop::{LOST, Lost, MAX_UNACKNOWLEDGED, Settled, taken};
 use agentd_store::{Append, Outcome};
 use agentd_transcript::Transcript;
 use agentd_turn::{Command, Input, ModelFailure, Phase, Reworked, TimerKey, Violation};
@@ -27,7 +27,13 @@ impl World {
         let Some(mut hot) = self.loops.remove(&number) else {
             return self.undelivered(message);
         };
+        if matches!(message, Message::Idle(idle) if idle != hot.idle) {
+            // The alarm was set anew meanwhile.
+            self.loops.insert(number, hot);
+            return;
+        }
         self.say(|| format!("loop {number} <- {}", message.line()));
+        let asked = matches!(message, Message::Idle(_));
         if self.permille(Knob::Crash) {
             self.undelivered(message);
             return self.crash(hot);
@@ -37,7 +43,7 @@ impl World {
             return;
         }
         self.flush(&mut hot);
-        self.settle_down(&mut hot);
+        self.settle_down(&mut hot, asked);
         if let Err(violation) = self.looks(&hot) {
             return self.fail(violation);
         }
@@ -216,12 +222,21 @@ impl World {
     fn send(&mut self, hot: &Hot, append: Append) {
         let (from, era) = (hot.number, self.era);
         self.post(APPEND_MS, Happening::Loop(from, Message::Overdue(hot.appends)));
-        let after = match self.permille(Knob::Overdue) {
-            true => self.dice.between(APPEND_MS - 2, APPEND_MS * 2),
-            false => self.dice.between(1, 8),
-        };
+        if self.permille(Knob::Overdue) {
+            // The disk stands still; what comes meanwhile waits behind it.
+            let until = self.now.0 + self.dice.between(APPEND_MS - 2, APPEND_MS * 2);
+            self.disk.free_at = self.disk.free_at.max(until);
+        }
+        let after = self.queued(8);
         let append = Box::new(append);
         self.post(after, Happening::Disk { era, from, append });
+    }
+
+    /// When the disk's one writer comes to what is queued now.
+    pub(crate) fn queued(&mut self, within_ms: u64) -> u64 {
+        let soon = self.now.0 + self.dice.between(1, within_ms);
+        self.disk.free_at = self.disk.free_at.max(soon);
+        self.disk.free_at - self.now.0
     }
 
     fn stored(&mut self, hot: &mut Hot, outcome: Option<Outcome>) {
@@ -251,6 +266,11 @@ impl World {
     fn lose(&mut self, hot: &mut Hot, lost: Lost) {
         self.say(|| format!("loop {} lost its log: {lost:?}", hot.number));
         let again = || Fault::unavailable("retry", "the session is being loaded again");
+        let reason = match &lost {
+            Lost::Unknown | Lost::Refused(_) => LOST,
+            Lost::Fenced => "fenced",
+            Lost::KeyTaken { .. } => "reload",
+        };
         let mut taken_answer = match &lost {
             Lost::KeyTaken { answer, same_body } => Some(taken(answer, *same_body)),
             Lost::Fenced | Lost::Unknown | Lost::Refused(_) => None,
@@ -263,7 +283,7 @@ impl World {
         }
         self.take_answers();
         self.halt(hot);
-        hot.stop = Some("lost");
+        hot.stop = Some(reason);
     }
 
     /// All that runs for it is killed.
@@ -315,7 +335,7 @@ impl World {
             && self.routed(hot) == hot.handled
     }
 
-    fn settle_down(&mut self, hot: &mut Hot) {
+    fn settle_down(&mut self, hot: &mut Hot, asked: bool) {
         hot.idle += 1;
         let kids = self.kids.values().any(|kid| kid.owner == hot.number);
         if hot.stop.is_some() || !hot.quiet() || kids {
@@ -323,7 +343,8 @@ impl World {
         }
         if let Some(grace) = self.grace(hot) {
             let idle = Message::Idle(hot.idle);
-            self.post(grace.max(1), Happening::Loop(hot.number, idle));
+            let least = if asked { PARKED_MS } else { 1 };
+            self.post(grace.max(least), Happening::Loop(hot.number, idle));
         }
     }
 

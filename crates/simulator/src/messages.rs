@@ -30,6 +30,8 @@ pub(crate) enum Happening {
     },
     /// A session is claimed.
     Load { era: u64, session: SessionId },
+    /// The disk comes to that claim.
+    Claim { era: u64, session: SessionId },
     /// Its log was read.
     Folded {
         era: u64,

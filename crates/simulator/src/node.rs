@@ -5,8 +5,10 @@ use crate::hot::Hot;
 use crate::loops::wake_at;
 use crate::messages::{Happening, Message, Order};
 use crate::models::Models;
+use crate::options::Flaw;
 use crate::world::World;
 use agentd_protocol::{Fault, Seq, SessionId};
+use agentd_session_loop::LOST;
 use agentd_session_store::{FeedLimits, FeedState};
 use agentd_store::{Claim, Row, StoreError};
 use agentd_transcript::{Rewinds, Transcript};
@@ -76,14 +78,22 @@ impl World {
         if slot.hot.is_some() || slot.loading {
             return;
         }
+        slot.loading = true;
+        let (after, era) = (self.queued(3), self.era);
+        self.post(after, Happening::Claim { era, session });
+    }
+
+    /// The disk comes to the claim, behind everything that was queued before it.
+    pub(crate) fn claim(&mut self, session: SessionId) {
+        let slot = self.slots.entry(session).or_default();
         match self.disk.claim(session) {
             Ok(claim) => {
-                slot.loading = true;
                 let after = self.dice.between(1, 30);
                 let era = self.era;
                 self.post(after, Happening::Folded { era, session, claim });
             }
             Err(error) => {
+                slot.loading = false;
                 let waiting = std::mem::take(&mut slot.waiting);
                 for order in waiting {
                     let fault = Fault::from(StoreError::Busy("it cannot be loaded"));
@@ -140,7 +150,7 @@ impl World {
     pub(crate) fn crash(&mut self, mut hot: Hot) {
         self.say(|| format!("loop {} panics", hot.number));
         self.halt(&mut hot);
-        self.gone(hot);
+        self.gone(hot, true);
     }
 
     /// A loop stopped by itself.
@@ -156,7 +166,7 @@ impl World {
             return;
         }
         self.halt(&mut hot);
-        self.gone(hot);
+        self.gone(hot, reason == LOST);
     }
 
     fn vacate(&mut self, hot: &Hot) -> bool {
@@ -169,7 +179,8 @@ impl World {
         }
     }
 
-    fn gone(&mut self, mut hot: Hot) {
+    /// Its last append may still be on its way: then only a claim goes behind it, and the row may be read too early.
+    fn gone(&mut self, mut hot: Hot, unknown: bool) {
         for asker in hot.outbox.give_up() {
             drop(asker);
         }
@@ -177,7 +188,10 @@ impl World {
         let (session, era) = (hot.session, self.era);
         if self.vacate(&hot) {
             self.feed.cold(session);
-            self.post(LOOK_MS, Happening::Look { era, session });
+            match unknown && self.disk.flaw != Flaw::EarlyLook {
+                true => self.load_soon(session, LOOK_MS),
+                false => self.post(LOOK_MS, Happening::Look { era, session }),
+            }
         }
     }
 

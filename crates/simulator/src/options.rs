@@ -19,7 +19,7 @@ knobs! {
     /// Sessions.
     Sessions "sessions" [1, 1, 2, 3, 5],
     /// What people do before everything calms down.
-    Actions "actions" [5, 12, 25, 40],
+    Actions "actions" [8, 20, 40, 80],
     /// Model calls that the provider takes at once.
     Permits "permits" [1, 1, 2, 4],
     /// Credentials of the provider.
@@ -118,11 +118,13 @@ pub enum Flaw {
     Forgotten,
     /// A command whose key was used before is carried out once more.
     TwiceByKey,
+    /// After a loop went down its list row is read while its last append is still on its way (a bug that was there).
+    EarlyLook,
 }
 
 impl Flaw {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Self); 11] = [
+    pub const ALL: [(&'static str, Self); 12] = [
         ("lost-append", Self::LostAppend),
         ("early-answer", Self::EarlyAnswer),
         ("early-effect", Self::EarlyEffect),
@@ -134,6 +136,7 @@ impl Flaw {
         ("lost-timer", Self::LostTimer),
         ("forgotten", Self::Forgotten),
         ("twice-by-key", Self::TwiceByKey),
+        ("early-look", Self::EarlyLook),
     ];
 }
 

@@ -58,7 +58,7 @@ impl World {
             (viewer.place, viewer.live) = (None, false);
         }
         self.viewers.insert(number, viewer);
-        let after = match self.chance(Knob::Slow, 100) {
+        let after = match self.chance(Knob::Slow, 100) || self.calm {
             true => self.dice.between(1_000, 30_000),
             false => self.dice.between(5, 700),
         };

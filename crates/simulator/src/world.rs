@@ -138,6 +138,7 @@ impl World {
                 number,
             } if current(era, self) => self.alarm(provider, number),
             Happening::Load { era, session } if current(era, self) => self.load(session),
+            Happening::Claim { era, session } if current(era, self) => self.claim(session),
             Happening::Folded { era, session, claim } if current(era, self) => self.folded(session, claim),
             Happening::Look { era, session } if current(era, self) => self.look(session),
             Happening::Kill { era } if current(era, self) => self.die(),
@@ -145,6 +146,7 @@ impl World {
             | Happening::Feed { .. }
             | Happening::Alarm { .. }
             | Happening::Load { .. }
+            | Happening::Claim { .. }
             | Happening::Folded { .. }
             | Happening::Look { .. }
             | Happening::Kill { .. } => {}
