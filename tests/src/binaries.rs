@@ -11,6 +11,8 @@ pub struct Binaries {
     pub agentd: PathBuf,
     /// The command.
     pub agentctl: PathBuf,
+    /// The load tool.
+    pub bench: PathBuf,
 }
 
 static BUILT: OnceLock<Binaries> = OnceLock::new();
@@ -42,6 +44,8 @@ fn build() -> Binaries {
             "agentd",
             "-p",
             "agentctl",
+            "-p",
+            "agentd-bench",
             "--features",
             "agentd/fault-points",
         ])
@@ -64,7 +68,7 @@ fn build() -> Binaries {
             .find_map(|message| message.get("executable")?.as_str().map(PathBuf::from));
         path.unwrap_or_else(|| panic!("cargo built no {name}"))
     };
-    let (agentd, agentctl) = (built("agentd"), built("agentctl"));
+    let (agentd, agentctl, bench) = (built("agentd"), built("agentctl"), built("agentd-bench"));
     let dir = agentd
         .parent()
         .expect("a binary is in a directory")
@@ -84,5 +88,6 @@ fn build() -> Binaries {
     Binaries {
         agentd: keep(&agentd),
         agentctl: keep(&agentctl),
+        bench: keep(&bench),
     }
 }

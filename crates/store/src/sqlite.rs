@@ -328,6 +328,10 @@ impl SessionLog for SqliteStore {
         closed
     }
 
+    fn metrics(&self) -> crate::StoreMetrics {
+        self.writer.metrics()
+    }
+
     fn committed(&self) -> watch::Receiver<u64> {
         self.writer.committed()
     }
