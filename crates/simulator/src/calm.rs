@@ -68,7 +68,8 @@ impl World {
             return Some("a permit is out, and nobody has it".to_owned());
         }
         let behind = |session: &SessionId, seen: u64| {
-            !self.disk.deleted.contains(session) && seen < self.disk.head(*session)
+            let told = !self.disk.deleted.contains(session) && !self.untold.contains(session);
+            told && seen < self.disk.head(*session)
         };
         let late = self
             .viewers

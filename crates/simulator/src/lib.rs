@@ -14,6 +14,7 @@ mod calm;
 mod dice;
 mod disk;
 mod effects;
+mod fixed;
 mod hot;
 mod kids;
 mod loops;

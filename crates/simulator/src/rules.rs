@@ -6,7 +6,7 @@ use agentd_policy::{Policy, PolicyError, Rule, Source};
 use agentd_settings::PermissionConfig;
 
 /// The rules in force.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Rules(Policy);
 
 impl Rules {

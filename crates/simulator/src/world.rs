@@ -3,6 +3,7 @@
 use crate::book::Book;
 use crate::dice::Dice;
 use crate::disk::Disk;
+use crate::fixed;
 use crate::hot::Hot;
 use crate::kids::Kid;
 use crate::messages::{Happening, Message, Order};
@@ -13,13 +14,12 @@ use crate::rules::Rules;
 use crate::trace::Trace;
 use crate::viewers::Watcher;
 use agentd_actor_kit::Published;
-use agentd_protocol::{Fault, HookEvent, SessionId, Timestamp};
+use agentd_protocol::{Fault, SessionId, Timestamp};
 use agentd_session_store::{FeedLimits, FeedState};
-use agentd_settings::ToolsConfig;
 use agentd_store::{Append, Outcome};
 use agentd_tools::Registry;
-use agentd_turn::{Config, ContextRules, OnExpiry, Reply, Violation};
-use std::collections::BTreeMap;
+use agentd_turn::{Config, Reply, Violation};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 /// The answers that came, by ticket; `None`: there will be none.
@@ -52,6 +52,9 @@ pub(crate) struct World {
     pub(crate) kids: BTreeMap<u64, Kid>,
     pub(crate) last_kid: u64,
     pub(crate) viewers: BTreeMap<u64, Watcher>,
+    /// Sessions with a commit that nobody could announce: its answer was lost for good. Viewers are told of it with the
+    /// next event only.
+    pub(crate) untold: BTreeSet<SessionId>,
     pub(crate) tickets: BTreeMap<u64, Box<Order>>,
     pub(crate) last_ticket: u64,
     pub(crate) answers: Answers,
@@ -76,9 +79,9 @@ impl World {
             disk: Disk::new(options.flaw).map_err(|error| error.to_string())?,
             models: Models::new(&options, now),
             feed: FeedState::new(0, FeedLimits::default()),
-            rules: Rules::new()?,
-            registry: Registry::builtin(&ToolsConfig::default()),
-            config: Arc::new(config(&options)),
+            rules: fixed::rules()?,
+            registry: fixed::registry(),
+            config: fixed::config_of(&options),
             alive: true,
             era: 0,
             slots: BTreeMap::new(),
@@ -87,6 +90,7 @@ impl World {
             kids: BTreeMap::new(),
             last_kid: 0,
             viewers: BTreeMap::new(),
+            untold: BTreeSet::new(),
             tickets: BTreeMap::new(),
             last_ticket: 0,
             answers: Answers::default(),
@@ -185,6 +189,9 @@ impl World {
                 Err(violation) => return self.fail(violation),
             };
         } else if lost {
+            if matches!(outcome, Outcome::Committed { .. }) {
+                self.untold.insert(session);
+            }
             let answer = self.dice.percent(50).then_some(Outcome::Unknown);
             return self.store_says(from, answer);
         }
@@ -243,31 +250,5 @@ impl World {
     pub(crate) fn fail(&mut self, violation: Violation) {
         self.say(|| violation.to_string());
         self.broken.get_or_insert(violation);
-    }
-}
-
-fn config(options: &Options) -> Config {
-    let hooks = match options.get(Knob::Hooks) {
-        0 => Vec::new(),
-        _ => HookEvent::ALL
-            .into_iter()
-            .filter(|event| !event.is_of_call())
-            .collect(),
-    };
-    Config {
-        intent_patterns: vec!["(?i)let me [a-z]+:$".into()],
-        hooks,
-        on_expiry: match options.get(Knob::Alone) {
-            3 => OnExpiry::Escalate { levels: 1 },
-            _ => OnExpiry::Deny,
-        },
-        context: ContextRules {
-            keep_recent_tokens: 600,
-            reserve_tokens: 400,
-            prune_protect_tokens: 800,
-            prune_min_tokens: 300,
-            ..ContextRules::default()
-        },
-        ..Config::default()
     }
 }
