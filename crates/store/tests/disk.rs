@@ -2,6 +2,12 @@
 //!
 //! The program under test is this one, started once more: it appends to three logs and says on the disk's own list of
 //! changes what was acknowledged, so the two are in one order.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests; the lints' own exception for tests does not reach their support functions"
+)]
 
 #[path = "disk/check.rs"]
 mod check;

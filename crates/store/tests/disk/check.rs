@@ -3,7 +3,7 @@
 use crate::work::{SESSIONS, Work};
 use agentd_faulty_disk::{Image, Record};
 use agentd_protocol::{EVENT_VERSION, Event, Principal, Seq, SessionId, SessionPaused, Stamp, Timestamp};
-use agentd_store::{Append, EncodedEvent, Options, Outcome, Range, open};
+use agentd_store::{Append, Backend, EncodedEvent, Options, Outcome, Range, StoreError, open};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Mutex;
@@ -74,53 +74,42 @@ pub(crate) async fn check(image: &Image, acknowledged: &Acknowledged, work: Work
     assert_eq!(found.problems, [""; 0], "{case}");
     for which in 0..SESSIONS {
         let promised = acknowledged.heads.get(&which).copied().unwrap_or_default();
-        let mut after = 0;
-        let head = loop {
-            let range = Range {
-                after,
-                ..Range::default()
-            };
-            let page = match log.load(session(which), range).await {
-                Ok(page) => page,
-                Err(error) => {
-                    assert_eq!(promised, 0, "{case}: log {which}: {error}");
-                    break 0;
-                }
-            };
-            for (seq, body) in &page.events {
-                assert_eq!(*seq, after + 1, "{case}: a gap in log {which}");
-                assert!(
-                    *body == event(which, *seq, work.bytes).body,
-                    "{case}: event {seq} of log {which}"
-                );
-                if let Some(blob) = work.blob(which, *seq) {
-                    let stored = log.blob(blob.name()).await.unwrap();
-                    assert!(
-                        stored.as_ref() == Some(blob.bytes()),
-                        "{case}: the blob of {which} {seq}"
-                    );
-                }
-                after = *seq;
-            }
-            if after >= page.head {
-                break page.head;
-            }
-        };
+        let head = read(&*log, which, work, case).await;
         assert!(
             head >= promised,
             "{case}: log {which} ends at {head}, {promised} was acknowledged"
         );
-        let mut next = Append::new(
-            session(which),
-            1,
-            head,
-            Stamp::new(Timestamp(9), which + 77).append(),
-        );
+        let id = Stamp::new(Timestamp(9), which + 77).append();
+        let mut next = Append::new(session(which), 1, head, id);
         next.events = vec![event(which, head + 1, 10)];
         let outcome = log.append(next).await;
-        assert!(
-            matches!(outcome, Outcome::Committed { .. }),
-            "{case}: {outcome:?}"
-        );
+        let goes_on = matches!(outcome, Outcome::Committed { .. });
+        assert!(goes_on, "{case}: {outcome:?}");
+    }
+}
+
+/// The head of a log, all of whose events are there as they were written. A log that is not there has none.
+async fn read(log: &dyn Backend, which: u64, work: Work, case: &str) -> Seq {
+    let mut after = 0;
+    loop {
+        let page = match log.load(session(which), Range::after(after)).await {
+            Ok(page) => page,
+            Err(StoreError::NotFound(_)) => return 0,
+            Err(error) => panic!("{case}: log {which}: {error}"),
+        };
+        for (seq, body) in &page.events {
+            assert_eq!(*seq, after + 1, "{case}: a gap in log {which}");
+            let whole = *body == event(which, *seq, work.bytes).body;
+            assert!(whole, "{case}: event {seq} of log {which}");
+            if let Some(blob) = work.blob(which, *seq) {
+                let stored = log.blob(blob.name()).await.unwrap();
+                let whole = stored.as_ref() == Some(blob.bytes());
+                assert!(whole, "{case}: the blob of {which} {seq}");
+            }
+            after = *seq;
+        }
+        if after >= page.head {
+            return page.head;
+        }
     }
 }

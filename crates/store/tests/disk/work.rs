@@ -141,7 +141,7 @@ pub(crate) async fn child() {
             }
             for seq in 1..=work.appends {
                 for which in 0..SESSIONS {
-                    if heads[which as usize] < seq {
+                    if heads[usize::try_from(which).unwrap()] < seq {
                         append(&log, work, which, seq, &said).await;
                     }
                 }
