@@ -69,10 +69,15 @@ impl Logs {
                     ..Range::default()
                 };
                 let page = log.load(session, range).await.expect("a page can be read");
-                let parse = |line: &[u8]| serde_json::from_slice::<Event>(line).expect("a stored line parses");
+                let parse =
+                    |line: &[u8]| serde_json::from_slice::<Event>(line).expect("a stored line parses");
                 events.extend(page.events.iter().map(|(_, line)| parse(line)));
                 if page.events.is_empty() || events.len() as Seq >= page.head {
-                    assert_eq!(events.len() as Seq, page.head, "I2: {session} ends before its head");
+                    assert_eq!(
+                        events.len() as Seq,
+                        page.head,
+                        "I2: {session} ends before its head"
+                    );
                     break;
                 }
             }

@@ -21,6 +21,8 @@ pub struct DaemonOptions {
     pub config: String,
     /// Fault points: `store.after_commit=kill@3`.
     pub faults: Option<String>,
+    /// A program, with arguments, that becomes the daemon in the end; empty: the daemon itself.
+    pub wrapper: Vec<String>,
     /// More environment.
     pub env: Vec<(String, String)>,
     /// More arguments.
@@ -82,8 +84,12 @@ impl Daemon {
         std::fs::create_dir_all(dir.path().join("work")).expect("a working directory");
         let config = dir.path().join("config.toml");
         std::fs::write(&config, config_text(&options)).expect("the configuration can be written");
-        let mut command = Command::new(&binaries().agentd);
+        let agentd = binaries().agentd.clone().into_os_string();
+        let wrapped = options.wrapper.iter().map(Into::into);
+        let mut words: Vec<std::ffi::OsString> = wrapped.chain([agentd]).collect();
+        let mut command = Command::new(words.remove(0));
         command
+            .args(words)
             .arg("--config")
             .arg(&config)
             .arg("--data-dir")

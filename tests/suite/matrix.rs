@@ -66,10 +66,7 @@ async fn run(cells: Vec<Cell>) {
     let count = cells.len();
     let one = |cell: Cell| async move {
         let name = cell.name();
-        let began = std::time::Instant::now();
-        let why = AssertUnwindSafe(cell.run()).catch_unwind().await;
-        { use std::io::Write as _; let _ = writeln!(std::io::stderr(), "CELL {:>6} ms {name}", began.elapsed().as_millis()); }
-        let why = why.err()?;
+        let why = AssertUnwindSafe(cell.run()).catch_unwind().await.err()?;
         let text = why.downcast_ref::<String>().cloned();
         let text = text.or_else(|| why.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         Some(format!("{name}: {}", text.unwrap_or_default()))

@@ -5,8 +5,8 @@ use super::world::{World, log, over, text};
 use agentd_client::Client;
 use agentd_protocol::{
     Block, CancelTurnParams, CreateParams, DecideParams, Decision, Event, EventBody, ForkParams,
-    LifecycleParams, PermissionMode, RewindParams, RunState, SendParams, SessionParams, ToolStatus, UndoParams,
-    WaitReason,
+    LifecycleParams, PermissionMode, RewindParams, RunState, SendParams, SessionParams, ToolStatus,
+    UndoParams, WaitReason,
 };
 use agentd_tests::{tool_server, tool_servers};
 use std::path::Path;
@@ -54,7 +54,8 @@ const CALLS_A_SERVER: &str = "[[turn]]\ncalls = [{ name = \"mcp__all__echo\", in
 impl Scenario {
     /// The settings it needs.
     pub(super) async fn config(self, dir: &Path) -> String {
-        let base = "[model]\ndefault = \"claude\"\n[retry]\nbase_ms = 10\n[node]\nidle_passivate = \"100ms\"\n";
+        let base =
+            "[model]\ndefault = \"claude\"\n[retry]\nbase_ms = 10\n[node]\nidle_passivate = \"100ms\"\n";
         let more = match self {
             Self::Commands | Self::Cancel | Self::Cold => String::new(),
             Self::Approval => {
@@ -165,7 +166,10 @@ async fn answer(client: &Client, session: &str) -> Result<Option<agentd_protocol
     let Some(open) = row.open_approvals.first() else {
         let events = log(client, session).await?;
         let decided = |event: &Event| {
-            matches!(event.body, EventBody::ApprovalDecided(_) | EventBody::TurnFinished(_))
+            matches!(
+                event.body,
+                EventBody::ApprovalDecided(_) | EventBody::TurnFinished(_)
+            )
         };
         return match events.iter().any(decided) {
             true => Ok(None),
@@ -299,7 +303,11 @@ async fn cold(world: &mut World) -> Vec<String> {
     world
         .reach("no session is in memory", async |client| {
             let hot = client.status().await.map_err(text)?.hot;
-            if hot == 0 { Ok(()) } else { Err(format!("{hot} are")) }
+            if hot == 0 {
+                Ok(())
+            } else {
+                Err(format!("{hot} are"))
+            }
         })
         .await;
     send(world, &session, 2).await;
@@ -310,7 +318,9 @@ async fn cold(world: &mut World) -> Vec<String> {
         ..ForkParams::default()
     };
     let fork = world
-        .reach("it is forked", async |client| client.fork(&params).await.map_err(text))
+        .reach("it is forked", async |client| {
+            client.fork(&params).await.map_err(text)
+        })
         .await;
     world
         .reach("it is closed", async |client| {

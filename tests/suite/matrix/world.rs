@@ -240,7 +240,10 @@ impl World {
     /// Stops the daemon and looks at what it leaves: the audit file, the database, no process.
     async fn stopped(mut self, told: &Logs) {
         let data = self.daemon.data_dir();
-        eventually("the audit file has caught up", || check_audit(&data, told).is_ok()).await;
+        eventually("the audit file has caught up", || {
+            check_audit(&data, told).is_ok()
+        })
+        .await;
         self.client = None;
         self.daemon.terminate();
         let status = self.daemon.ended().await;
@@ -319,7 +322,11 @@ impl Viewer {
                 let Ok(client) = Client::connect(&socket, &ConnectOptions::default()).await else {
                     continue;
                 };
-                let last = to.lock().expect("nobody panics with it").last().map(|event| event.seq);
+                let last = to
+                    .lock()
+                    .expect("nobody panics with it")
+                    .last()
+                    .map(|event| event.seq);
                 let params = AttachParams {
                     session: of.clone(),
                     after_seq: last,
@@ -350,7 +357,10 @@ impl Viewer {
 
     /// It saw each event of the log once and in order.
     async fn saw_all(self, told: &Logs) {
-        let log = told.0.iter().find(|(session, _)| session.to_string() == self.session);
+        let log = told
+            .0
+            .iter()
+            .find(|(session, _)| session.to_string() == self.session);
         let (_, log) = log.expect("a session that was watched is told");
         let seen = || self.seen.lock().expect("nobody panics with it").clone();
         eventually("I2: a viewer sees all", || {

@@ -80,6 +80,8 @@ pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, Sto
     writer.busy_timeout(Duration::from_secs(5))?;
     writer.set_prepared_statement_cache_capacity(64);
     check_ours(&writer, file)?;
+    // Before anything is set that changes the file.
+    known_version(&writer, &MIGRATIONS)?;
     writer.execute_batch(
         "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=1000; PRAGMA cache_size=-8192;
          PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=16777216;",
@@ -155,13 +157,19 @@ fn is_not_a_database(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase)
 }
 
-/// Applies the steps that the file has not seen. A file with more steps than we know is refused untouched.
-pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreError> {
+/// The version of the file, unless it is newer than these steps.
+fn known_version(connection: &Connection, steps: &[&str]) -> Result<i64, StoreError> {
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
     if found > known {
         return Err(StoreError::NewerVersion { found, known });
     }
+    Ok(found)
+}
+
+/// Applies the steps that the file has not seen. A file with more steps than we know is refused untouched.
+pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreError> {
+    let found = known_version(connection, steps)?;
     for (version, step) in (1_i64..).zip(steps).filter(|(version, _)| *version > found) {
         let tx = connection.transaction()?;
         tx.execute_batch(step)?;

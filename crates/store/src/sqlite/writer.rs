@@ -251,6 +251,12 @@ impl Thread {
                 let open = weight.events < BATCH_EVENTS && weight.bytes < BATCH_BYTES;
                 next = if open { orders.try_recv().ok() } else { None };
             }
+            if lock.iter().any(StoreLock::is_gone) {
+                self.stop(
+                    "its lock file was deleted, and most likely the data with it",
+                    false,
+                );
+            }
             self.write(&mut batch);
         }
         drop(self);
