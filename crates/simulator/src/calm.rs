@@ -92,8 +92,10 @@ impl World {
             for open in &summary.open_approvals {
                 self.settle_question(session, open);
             }
-            let waits = matches!(summary.status.state, RunState::Paused | RunState::Waiting(_));
-            if waits && summary.open_approvals.is_empty() && self.calm_rounds % 5 == 1 {
+            // Not by its state: the row of a cold session says what it was at its last event.
+            if summary.turn.is_some() && summary.open_approvals.is_empty() && self.calm_rounds % 5 == 1
+                || summary.status.state == RunState::Paused
+            {
                 let reason = "calm".to_owned();
                 self.order(session, Command::Resume { reason }, None);
             }

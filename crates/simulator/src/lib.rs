@@ -24,6 +24,7 @@ mod node;
 mod options;
 mod people;
 mod report;
+mod rest;
 mod rules;
 mod shrink;
 mod speech;

@@ -4,7 +4,7 @@ use crate::hot::{Hot, Task};
 use crate::messages::{Happening, Message, News, Order};
 use crate::options::{Flaw, Knob};
 use crate::world::World;
-use agentd_protocol::{CallId, FailureClass, Fault, Seq, Timestamp, ToolCallId, ToolOutcome};
+use agentd_protocol::{CallId, FailureClass, Fault, Seq, ToolCallId, ToolOutcome};
 use agentd_session_loop::{LOST, Lost, MAX_UNACKNOWLEDGED, Settled, taken};
 use agentd_store::{Append, Outcome};
 use agentd_transcript::Transcript;
@@ -14,12 +14,6 @@ use agentd_turn::{Command, Input, ModelFailure, Phase, Reworked, TimerKey, Viola
 const APPEND_MS: u64 = 30_000;
 /// A full disk is asked again after this.
 const RETRY_MS: u64 = 2_000;
-/// A loop that waits for somebody stays so long.
-const PARKED_MS: u64 = 2_000;
-/// And one that somebody just talked to.
-const IDLE_MS: u64 = 60_000;
-/// What goes on by itself so soon stays hot.
-const SOON_MS: u64 = 30_000;
 
 impl World {
     /// A message reaches a loop, if that loop still lives.
@@ -326,43 +320,6 @@ impl World {
         }
     }
 
-    fn rests(&self, hot: &Hot) -> bool {
-        let kids = self.kids.values().any(|kid| kid.owner == hot.number);
-        hot.stop.is_none()
-            && hot.quiet()
-            && !kids
-            && self.grace(hot).is_some()
-            && self.routed(hot) == hot.handled
-    }
-
-    fn settle_down(&mut self, hot: &mut Hot, asked: bool) {
-        hot.idle += 1;
-        let kids = self.kids.values().any(|kid| kid.owner == hot.number);
-        if hot.stop.is_some() || !hot.quiet() || kids {
-            return;
-        }
-        if let Some(grace) = self.grace(hot) {
-            let idle = Message::Idle(hot.idle);
-            let least = if asked { PARKED_MS } else { 1 };
-            self.post(grace.max(least), Happening::Loop(hot.number, idle));
-        }
-    }
-
-    /// How long to stay; `None`: it goes on by itself soon.
-    fn grace(&self, hot: &Hot) -> Option<u64> {
-        let durable = hot.agent.durable();
-        if durable.head == 0 || durable.closed.is_some() || hot.draining {
-            return Some(0);
-        }
-        match wake_at(hot, self.now) {
-            Some(at) if at <= self.now.plus_ms(SOON_MS) => None,
-            Some(_) => Some(PARKED_MS),
-            None if durable.last.is_none() && durable.turn.is_none() => Some(0),
-            None if durable.approvals.is_empty() => Some(IDLE_MS),
-            None => Some(PARKED_MS),
-        }
-    }
-
     /// I5, and the like: what runs is what the log says is running.
     fn looks(&self, hot: &Hot) -> Result<(), Violation> {
         let durable = hot.agent.durable();
@@ -374,11 +331,6 @@ impl World {
         }
         Ok(())
     }
-}
-
-/// When a session goes on by itself.
-pub(crate) fn wake_at(hot: &Hot, now: Timestamp) -> Option<Timestamp> {
-    hot.agent.summary(now).wake_at
 }
 
 fn refusal(hot: &Hot, command: &Command) -> Option<Fault> {

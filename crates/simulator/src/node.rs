@@ -2,10 +2,10 @@
 
 use crate::disk::Disk;
 use crate::hot::Hot;
-use crate::loops::wake_at;
 use crate::messages::{Happening, Message, Order};
 use crate::models::Models;
 use crate::options::Flaw;
+use crate::rest::wake_at;
 use crate::world::World;
 use agentd_protocol::{Fault, Seq, SessionId};
 use agentd_session_loop::LOST;
@@ -107,6 +107,10 @@ impl World {
 
     /// Its log was read: a new loop goes on with it.
     pub(crate) fn folded(&mut self, session: SessionId, claim: Claim) {
+        if self.disk.deleted.contains(&session) {
+            // Somebody deleted it while it was loaded.
+            return self.unloaded(session);
+        }
         let events = match self.disk.events(session, 0, claim.head) {
             Ok(events) if events.len() as u64 == claim.head => events,
             found => {
@@ -127,6 +131,16 @@ impl World {
             Ok(transcript) => self.heat(agent, claim.epoch, transcript, witness),
             Err(error) => self.fail(Violation::of("I1", error.to_string())),
         }
+    }
+
+    /// It could not be loaded: who waits for it is told so.
+    fn unloaded(&mut self, session: SessionId) {
+        let waiting = self.slots.remove(&session).map(|slot| slot.waiting);
+        for order in waiting.into_iter().flatten() {
+            let fault = Fault::from(StoreError::NotFound(session));
+            self.asker(&order).done.answer(Err(fault));
+        }
+        self.take_answers();
     }
 
     fn heat(&mut self, agent: Agent, epoch: u64, transcript: Transcript, witness: Witness) {
