@@ -31,3 +31,32 @@ run *args:
 # Figures: 10,000 idle sessions, a burst, the cost of a step.
 bench *args:
     cargo run --release -p agentd-bench -- {{args}}
+
+# Simulated lives: so many, from a seed. `cargo run -p agentd-simulator -- --seed N` replays one.
+simulate runs="20000" from="100000":
+    cargo run -p agentd-simulator -- --runs {{runs}} --from {{from}}
+
+# The fault matrix at random places: so many rounds, from a seed.
+matrix rounds="20" seed="1":
+    AGENTD_MATRIX_ROUNDS={{rounds}} AGENTD_MATRIX_SEED={{seed}} cargo test -p agentd-tests --test suite matrix::
+
+# Fuzzing led by coverage (libFuzzer): nightly, and `cargo install cargo-fuzz`. Targets: wire import settings shell patch
+# terminal fold decoder typed. On the stable toolchain `cargo test -p agentd-fuzz` tries the same with mutations.
+fuzz target seconds="60":
+    mkdir -p fuzz/corpus/{{target}}
+    AGENTD_FUZZ_TARGET={{target}} cargo +nightly fuzz run any fuzz/corpus/{{target}} crates/fuzz/corpus/{{target}} -- -max_total_time={{seconds}} -max_len=65536
+
+# The same targets over more mutations of the corpus, on the stable toolchain.
+fuzz-stable runs="100000" seed="1":
+    AGENTD_FUZZ_RUNS={{runs}} AGENTD_FUZZ_SEED={{seed}} cargo test --release -p agentd-fuzz --test replay
+
+# Adds the log of an end-to-end test (`history::a_fork_goes_its_own_way`) to the golden logs, with its snapshot.
+golden test name:
+    rm -rf target/kept-logs
+    AGENTD_KEEP_LOGS={{justfile_directory()}}/target/kept-logs cargo test -p agentd-tests --test suite {{test}}
+    cp target/kept-logs/*.jsonl tests/golden/logs/{{name}}.jsonl
+    INSTA_UPDATE=always cargo test -p agentd-tests --test golden
+
+# The cost of the parts: frames, decoder, verdict, fold and decision, append.
+bench-micro *args:
+    cargo bench -p agentd-wire -p agentd-provider -p agentd-policy -p agentd-turn -p agentd-store --bench frames --bench decoder --bench verdict --bench fold --bench append -- {{args}}

@@ -21,6 +21,8 @@ pub struct DaemonOptions {
     pub config: String,
     /// Fault points: `store.after_commit=kill@3`.
     pub faults: Option<String>,
+    /// A program, with arguments, that becomes the daemon in the end; empty: the daemon itself.
+    pub wrapper: Vec<String>,
     /// More environment.
     pub env: Vec<(String, String)>,
     /// More arguments.
@@ -82,8 +84,12 @@ impl Daemon {
         std::fs::create_dir_all(dir.path().join("work")).expect("a working directory");
         let config = dir.path().join("config.toml");
         std::fs::write(&config, config_text(&options)).expect("the configuration can be written");
-        let mut command = Command::new(&binaries().agentd);
+        let agentd = binaries().agentd.clone().into_os_string();
+        let wrapped = options.wrapper.iter().map(Into::into);
+        let mut words: Vec<std::ffi::OsString> = wrapped.chain([agentd]).collect();
+        let mut command = Command::new(words.remove(0));
         command
+            .args(words)
             .arg("--config")
             .arg(&config)
             .arg("--data-dir")
@@ -146,6 +152,27 @@ impl Daemon {
             .expect("the daemon answers")
     }
 
+    /// Waits until it is ready, or has ended before that.
+    pub async fn ready_or_over(&mut self) -> bool {
+        let ready = self.said.wait_for(|said| said.contains("agentd ready"));
+        let ready = within("the daemon is ready or over", ready).await.is_ok();
+        ready && !self.is_over()
+    }
+
+    /// Whether it has ended.
+    pub fn is_over(&mut self) -> bool {
+        self.child.try_wait().expect("it can be asked").is_some()
+    }
+
+    /// A signal.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = i32::try_from(self.pid())
+            .ok()
+            .and_then(rustix::process::Pid::from_raw)
+            .expect("a process id");
+        rustix::process::kill_process(pid, signal).expect("it can be signalled");
+    }
+
     /// `kill -9`, and waits for the end.
     pub async fn kill(&mut self) -> ExitStatus {
         self.child.start_kill().expect("it can be killed");
@@ -154,11 +181,7 @@ impl Daemon {
 
     /// SIGTERM.
     pub fn terminate(&self) {
-        let pid = i32::try_from(self.pid())
-            .ok()
-            .and_then(rustix::process::Pid::from_raw)
-            .expect("a process id");
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it can be signalled");
+        self.signal(rustix::process::Signal::TERM);
     }
 
     /// Waits for its end.
@@ -166,6 +189,15 @@ impl Daemon {
         within("the daemon ends", self.child.wait())
             .await
             .expect("it can be waited for")
+    }
+
+    /// The same in the same directory without faults; it may not have become ready yet.
+    pub fn again(&self) -> Self {
+        let options = DaemonOptions {
+            faults: None,
+            ..self.options.clone()
+        };
+        Self::launch(Arc::clone(&self.dir), options)
     }
 
     /// Starts again in the same directory, with other faults.

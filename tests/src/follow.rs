@@ -1,9 +1,9 @@
 //! A viewer that waits for events, and the checks that every log must pass.
 
+use crate::checker::check_events;
 use crate::daemon::PATIENCE;
 use agentd_client::{Client, Push, Subscription};
-use agentd_protocol::{AttachParams, Block, Event, EventBody, ExportParams, Synced, ToolCallId};
-use std::collections::BTreeMap;
+use agentd_protocol::{AttachParams, Event, EventBody, ExportParams, Synced};
 
 /// Waits for `future`, but not for ever.
 pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
@@ -105,10 +105,9 @@ impl Follower {
     }
 }
 
-/// Reads a whole log through the protocol and checks I2 (no gap), I3 (every call has exactly one result; no request with an
-/// unanswered call) and I4 (no effect without a verdict, none started twice without idempotence).
+/// Reads a whole log through the protocol and checks what must hold of every log.
 pub async fn check_log(client: &Client, session: &str) -> Vec<Event> {
-    let mut events: Vec<Event> = Vec::new();
+    let (mut events, mut lines): (Vec<Event>, Vec<String>) = (Vec::new(), Vec::new());
     loop {
         let after_seq = events.last().map_or(0, |event| event.seq);
         let params = ExportParams {
@@ -124,66 +123,29 @@ pub async fn check_log(client: &Client, session: &str) -> Vec<Event> {
                 .iter()
                 .map(|line| serde_json::from_str::<Event>(line).expect("a stored line parses")),
         );
+        lines.extend(page.lines.iter().cloned());
         if page.lines.is_empty() || events.last().map_or(0, |event| event.seq) >= page.head {
             break;
         }
     }
+    keep(&lines);
     check_events(&events);
     events
 }
 
-#[derive(Debug, Default)]
-struct Call {
-    judged: bool,
-    allowed: bool,
-    started: u32,
-    idempotent: bool,
-    results: u32,
-}
-
-fn check_events(events: &[Event]) {
-    let mut calls: BTreeMap<ToolCallId, Call> = BTreeMap::new();
-    for (n, event) in events.iter().enumerate() {
-        assert_eq!(event.seq, n as u64 + 1, "I2: the log has no gap");
-        match &event.body {
-            EventBody::ModelFinished(answer) => {
-                for block in &answer.content {
-                    if let Block::ToolUse { id, .. } = block {
-                        calls.entry(id.parse().expect("our id")).or_default();
-                    }
-                }
-            }
-            EventBody::VerdictGiven(given) => {
-                let call = calls.entry(given.tool_call).or_default();
-                call.judged = true;
-                call.allowed |= given.verdict.kind != agentd_protocol::VerdictKind::Deny;
-            }
-            EventBody::ToolStarted(started) => {
-                let call = calls.entry(started.tool_call).or_default();
-                assert!(
-                    call.judged && call.allowed,
-                    "I4: {} started without a verdict",
-                    started.tool_call
-                );
-                call.started += 1;
-                call.idempotent = started.idempotent;
-                assert!(
-                    call.started == 1 || call.idempotent,
-                    "I4: {} started twice",
-                    started.tool_call
-                );
-            }
-            EventBody::ToolFinished(done) => {
-                let call = calls.entry(done.tool_call).or_default();
-                call.results += 1;
-                assert_eq!(call.results, 1, "I3: {} has two results", done.tool_call);
-            }
-            EventBody::ModelStarted(_) | EventBody::TurnFinished(_) => {
-                for (id, call) in &calls {
-                    assert_eq!(call.results, 1, "I3: {id} is unanswered at seq {}", event.seq);
-                }
-            }
-            _ => {}
-        }
-    }
+/// With `AGENTD_KEEP_LOGS`, the directory for it, the log stays as a file named after the test: see `tests/golden`.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test that is asked for its log gives it"
+)]
+fn keep(lines: &[String]) {
+    let Ok(directory) = std::env::var("AGENTD_KEEP_LOGS") else {
+        return;
+    };
+    let thread = std::thread::current();
+    let name = thread.name().unwrap_or("unnamed").replace("::", "-");
+    let mut text = lines.join("\n");
+    text.push('\n');
+    std::fs::create_dir_all(&directory).expect("a directory for logs");
+    std::fs::write(format!("{directory}/{name}.jsonl"), text).expect("the log can be kept");
 }

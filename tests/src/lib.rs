@@ -12,6 +12,7 @@
 
 mod aimock;
 mod binaries;
+mod checker;
 mod daemon;
 pub mod fault_server;
 mod follow;
@@ -23,9 +24,10 @@ pub mod window_server;
 
 pub use aimock::Aimock;
 pub use binaries::{Binaries, binaries};
+pub use checker::{Logs, check_audit, check_effects, check_events};
 pub use daemon::{CANARY, Daemon, DaemonOptions, Finished};
 pub use follow::{Follower, check_log, within};
-pub use processes::{eventually, marked, working_in};
+pub use processes::{children_of, eventually, marked, signal, state_of, status_of, working_in};
 pub use skip::skipped;
 pub use tap::Tap;
 pub use tool_servers::{tool_server, tool_servers};

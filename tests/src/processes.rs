@@ -22,6 +22,40 @@ pub fn marked(mark: &str) -> Vec<u32> {
         .collect()
 }
 
+/// The children of a process.
+pub fn children_of(parent: u32) -> Vec<u32> {
+    let of = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // After the name, which may hold anything: the state, then the parent.
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        fields.split_whitespace().nth(1) == Some(&parent.to_string())
+    };
+    all().into_iter().filter(of).collect()
+}
+
+/// The state of a process: `T` is stopped.
+pub fn state_of(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit(')').next()?.trim().chars().next()
+}
+
+/// A number of `/proc/PID/status`, such as `VmRSS` in KiB; 0 when the process is gone.
+pub fn status_of(pid: u32, name: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
+    number.unwrap_or(0)
+}
+
+/// Sends a signal; one whose process is gone already is as good.
+pub fn signal(pid: u32, signal: rustix::process::Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
 fn all() -> Vec<u32> {
     let Ok(entries) = fs::read_dir("/proc") else {
         return Vec::new();

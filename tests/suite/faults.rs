@@ -1,5 +1,11 @@
 //! `kill -9` at each fault point and in each phase; afterwards I1 to I5 hold and the turn goes on.
 
+mod clocks;
+mod ends;
+mod floods;
+mod places;
+mod signals;
+
 use crate::{ASKING, YOLO, daemon, session};
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;

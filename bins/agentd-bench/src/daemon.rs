@@ -1,17 +1,21 @@
 //! The daemon under load.
 
-use agentd_bench::model_server::ModelServer;
+use crate::config::{DaemonArgs, KEY};
+use crate::model_process::{MannerArgs, ModelProcess};
+use crate::tree::Usage;
 use agentd_client::{Client, ConnectOptions};
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::{Command as Blocking, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
 /// How long the daemon may take to start.
 const START: Duration = Duration::from_secs(60);
+/// Lines of the file that steps read.
+const FILE_LINES: usize = 1_000;
 
 /// A daemon with a model server, in a directory of its own.
 #[derive(Debug)]
@@ -22,73 +26,119 @@ pub(crate) struct Bench {
     pub(crate) pid: u32,
     /// A working directory for sessions.
     pub(crate) workdir: String,
-    /// Its data directory.
-    pub(crate) data: PathBuf,
-    _daemon: Child,
-    _server: Option<ModelServer>,
-    _dir: TempDir,
+    /// How it was set up.
+    pub(crate) args: DaemonArgs,
+    /// Its model server, unless it is somebody else's.
+    pub(crate) model: Option<ModelProcess>,
+    agentd: PathBuf,
+    daemon: Child,
+    dir: TempDir,
 }
 
 impl Bench {
-    pub(crate) async fn start(agentd: Option<PathBuf>, model_url: Option<String>) -> Result<Self> {
-        Self::start_with(agentd, model_url, "").await
-    }
-
-    /// With more settings.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the load tool starts the daemon that it measures"
-    )]
-    pub(crate) async fn start_with(
-        agentd: Option<PathBuf>,
-        model_url: Option<String>,
-        more: &str,
-    ) -> Result<Self> {
-        let agentd = match agentd {
-            Some(path) => path,
+    pub(crate) async fn start(args: &DaemonArgs, manner: MannerArgs) -> Result<Self> {
+        let agentd = match &args.agentd {
+            Some(path) => path.clone(),
             None => build()?,
         };
-        let server = match model_url {
+        let model = match args.model_url {
             Some(_) => None,
-            None => Some(ModelServer::start(false).await.context("no model server")?),
+            None => Some(ModelProcess::start(manner).await?),
         };
-        let url = model_url
-            .or_else(|| server.as_ref().map(ModelServer::url))
-            .unwrap_or_default();
+        let url = model.as_ref().map(|model| model.url().to_owned());
+        let url = args.model_url.clone().or(url).unwrap_or_default();
         let dir = tempfile::Builder::new().prefix("agentd-bench-").tempdir()?;
-        let config = dir.path().join("config.toml");
-        std::fs::write(&config, config_text(&url) + more)?;
+        std::fs::write(dir.path().join("config.toml"), args.text(&url))?;
         let workdir = dir.path().join("work");
-        std::fs::create_dir(&workdir)?;
-        let mut daemon = Command::new(&agentd)
-            .arg("--config")
-            .arg(&config)
-            .arg("--data-dir")
-            .arg(dir.path().join("data"))
-            .env("AGENTD_BENCH_KEY", "sk-bench")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .with_context(|| format!("cannot start {}", agentd.display()))?;
-        let pid = daemon.id().context("the daemon has no process id")?;
-        tokio::time::timeout(START, ready(&mut daemon))
-            .await
-            .context("the daemon is not ready in time")??;
-        let socket = dir.path().join("data/agentd.sock");
-        let client = Client::connect(&socket, &ConnectOptions::default()).await?;
-        let workdir = workdir.to_string_lossy().into_owned();
+        fill(&workdir)?;
+        let (daemon, pid, client) = launch(&agentd, dir.path()).await?;
         Ok(Self {
             client,
             pid,
-            workdir,
-            data: dir.path().join("data"),
-            _daemon: daemon,
-            _server: server,
-            _dir: dir,
+            workdir: workdir.to_string_lossy().into_owned(),
+            args: args.clone(),
+            model,
+            agentd,
+            daemon,
+            dir,
         })
     }
+
+    /// A directory for the session of this name, with the file that steps read.
+    pub(crate) fn place(&self, name: &str) -> Result<String> {
+        let place = self.dir.path().join("sessions").join(name);
+        fill(&place)?;
+        Ok(place.to_string_lossy().into_owned())
+    }
+
+    /// Another connection.
+    pub(crate) async fn connect(&self) -> Result<Client> {
+        Ok(Client::connect(&self.socket(), &ConnectOptions::default()).await?)
+    }
+
+    /// Its data directory.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.dir.path().join("data")
+    }
+
+    /// Where the daemon listens.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.dir.path().join("data/agentd.sock")
+    }
+
+    /// What the daemon and its helpers use now.
+    pub(crate) fn usage(&self) -> Result<Usage> {
+        Usage::of(self.pid)
+    }
+
+    /// kill -9.
+    pub(crate) async fn kill(&mut self) -> Result<()> {
+        self.daemon.kill().await.context("the daemon cannot be killed")
+    }
+
+    /// Starts it again on the same data; how long it took until it was ready.
+    pub(crate) async fn restart(&mut self) -> Result<Duration> {
+        let begun = Instant::now();
+        let (daemon, pid, client) = launch(&self.agentd, self.dir.path()).await?;
+        let took = begun.elapsed();
+        (self.daemon, self.pid, self.client) = (daemon, pid, client);
+        Ok(took)
+    }
+}
+
+/// A directory with the file that steps read.
+fn fill(place: &Path) -> Result<()> {
+    std::fs::create_dir_all(place)?;
+    let lines: String = (1..=FILE_LINES)
+        .map(|n| format!("line {n} of the file\n"))
+        .collect();
+    std::fs::write(place.join("bench.txt"), lines)?;
+    Ok(())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the load tool starts the daemon that it measures"
+)]
+async fn launch(agentd: &Path, dir: &Path) -> Result<(Child, u32, Client)> {
+    let mut daemon = Command::new(agentd)
+        .arg("--config")
+        .arg(dir.join("config.toml"))
+        .arg("--data-dir")
+        .arg(dir.join("data"))
+        .env(KEY, "sk-bench")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .with_context(|| format!("cannot start {}", agentd.display()))?;
+    let pid = daemon.id().context("the daemon has no process id")?;
+    tokio::time::timeout(START, ready(&mut daemon))
+        .await
+        .context("the daemon is not ready in time")??;
+    let client = Client::connect(&dir.join("data/agentd.sock"), &ConnectOptions::default()).await?;
+    Ok((daemon, pid, client))
 }
 
 async fn ready(daemon: &mut Child) -> Result<()> {
@@ -112,16 +162,18 @@ async fn ready(daemon: &mut Child) -> Result<()> {
 fn build() -> Result<PathBuf> {
     let exe = std::env::current_exe()?;
     let agentd = exe.with_file_name("agentd");
-    let release = exe.parent().is_some_and(|dir| dir.ends_with("release"));
+    let profile = exe.parent().context("a program is in a directory")?;
+    let target = profile.parent().context("a profile is in a directory")?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .nth(2)
         .context("two levels below the root")?;
     let mut cargo = Blocking::new("cargo");
     cargo
-        .args(["build", "--locked", "-p", "agentd"])
+        .args(["build", "--locked", "-p", "agentd", "--target-dir"])
+        .arg(target)
         .current_dir(root);
-    if release {
+    if profile.ends_with("release") {
         cargo.arg("--release");
     }
     let status = cargo.status().context("cannot run cargo; give --agentd PATH")?;
@@ -129,32 +181,4 @@ fn build() -> Result<PathBuf> {
         bail!("agentd does not build");
     }
     Ok(agentd)
-}
-
-fn config_text(url: &str) -> String {
-    format!(
-        r#"[model]
-default = "bench"
-[permission]
-mode = "yolo"
-[node]
-idle_passivate = "1s"
-[providers.bench]
-dialect = "anthropic"
-base_url = "{url}"
-credentials = [{{ name = "main", env = "AGENTD_BENCH_KEY" }}]
-max_concurrent = 64
-[models.bench]
-provider = "bench"
-model = "bench"
-context_window = 10000000
-[sandbox]
-max_memory_bytes = 1073741824
-[loop]
-turn_cap = 1000
-[tools]
-max_lines = 100000
-max_bytes = 1000000
-"#
-    )
 }

@@ -1,80 +1,24 @@
-//! What is measured, and how.
+//! The time of a step against the length of its history, and what other modes share.
 
 use crate::daemon::Bench;
 use agentd_client::{Push, Subscription};
 use agentd_protocol::{
-    AttachParams, Block, CreateParams, EndReason, Event, EventBody, ListParams, SendParams, SessionId,
-    Timestamp,
+    AttachParams, Block, CreateParams, EndReason, Event, EventBody, SendParams, SessionId, Timestamp,
 };
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
-use std::time::{Duration, Instant};
-use tokio::task::JoinSet;
+use std::time::Duration;
 
 /// Named figures, in the order of measuring.
 pub(crate) type Figures = BTreeMap<String, Value>;
 
-/// Requests in flight while sessions are created.
-const IN_FLIGHT: usize = 64;
 /// A command of a plan that prints 10 KB.
 const PRINT_10_KB: &str = r"head_-c_10000_/dev/zero_|_tr_'\0'_x";
 /// How long a burst or a round may take.
 const PATIENCE: Duration = Duration::from_secs(600);
-
-/// Memory of idle sessions.
-pub(crate) async fn idle(bench: &Bench, sessions: u32, burst: u32) -> Result<Figures> {
-    let mut figures = Figures::new();
-    figures.insert("rss_mb.0_empty".into(), json!(rss_mb(bench.pid)?));
-    let started = Instant::now();
-    create_idle(bench, sessions).await?;
-    figures.insert(
-        "create_per_second".into(),
-        json!(rate(sessions, started.elapsed())),
-    );
-    cold(bench).await?;
-    figures.insert("rss_mb.1_idle".into(), json!(rss_mb(bench.pid)?));
-    let rows = bench
-        .client
-        .list(&ListParams {
-            all: true,
-            ..ListParams::default()
-        })
-        .await?;
-    if rows.len() < sessions as usize {
-        bail!("{} of {sessions} sessions are listed", rows.len());
-    }
-    figures.insert("rss_mb.2_after_ps".into(), json!(rss_mb(bench.pid)?));
-    let started = Instant::now();
-    burst_of(bench, burst, 10).await?;
-    figures.insert(
-        "burst_steps_per_second".into(),
-        json!(rate(burst * 10, started.elapsed())),
-    );
-    figures.insert("rss_mb.3_after_burst".into(), json!(rss_mb(bench.pid)?));
-    cold(bench).await?;
-    figures.insert("rss_mb.4_idle_again".into(), json!(rss_mb(bench.pid)?));
-    Ok(figures)
-}
-
-/// Steps per second of a fleet, and what a step costs.
-pub(crate) async fn fleet(bench: &Bench, sessions: u32, steps: u32) -> Result<Figures> {
-    burst_of(bench, sessions.min(10), 2).await?;
-    let (cpu, started) = (cpu_ms(bench.pid)?, Instant::now());
-    burst_of(bench, sessions, steps).await?;
-    let all = sessions * steps;
-    let mut figures = Figures::new();
-    figures.insert("steps_per_second".into(), json!(rate(all, started.elapsed())));
-    figures.insert(
-        "daemon_cpu_ms_per_step".into(),
-        json!((cpu_ms(bench.pid)? - cpu) / f64::from(all)),
-    );
-    figures.insert("rss_mb".into(), json!(rss_mb(bench.pid)?));
-    Ok(figures)
-}
 
 /// The time of a step with a long history against one with a short history, measured in turn.
 pub(crate) async fn history(
@@ -193,63 +137,6 @@ pub(crate) async fn attach(bench: &Bench, session: SessionId) -> Result<Subscrip
     Ok(bench.client.attach(&params).await?)
 }
 
-async fn create_idle(bench: &Bench, sessions: u32) -> Result<()> {
-    let mut running = JoinSet::new();
-    for n in 0..sessions {
-        if running.len() >= IN_FLIGHT {
-            running.join_next().await.transpose()?.transpose()?;
-        }
-        let client = bench.client.clone();
-        let workdir = bench.workdir.clone();
-        running.spawn(async move {
-            let params = CreateParams {
-                title: Some(format!("idle {n}")),
-                workdir,
-                ..CreateParams::default()
-            };
-            client.create(&params).await.map(drop)
-        });
-    }
-    while let Some(done) = running.join_next().await {
-        done??;
-    }
-    Ok(())
-}
-
-/// `sessions` at once, each a turn of `steps` steps.
-async fn burst_of(bench: &Bench, sessions: u32, steps: u32) -> Result<()> {
-    let mut viewers = Vec::new();
-    for n in 0..sessions {
-        let session = create(bench, Some(&format!("plan:b{n} steps={steps} command=true;"))).await?;
-        viewers.push(attach(bench, session).await?);
-    }
-    for viewer in &mut viewers {
-        turn(viewer).await?;
-    }
-    Ok(())
-}
-
-/// Waits until no session has an actor.
-async fn cold(bench: &Bench) -> Result<()> {
-    let mut ticks = tokio::time::interval(Duration::from_millis(200));
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        ticks.tick().await;
-        let hot = bench.client.status().await?.hot;
-        if hot == 0 {
-            return Ok(());
-        }
-        if Instant::now() > deadline {
-            bail!("{hot} sessions stay in memory");
-        }
-        write!(std::io::stderr(), "\r{hot} sessions in memory   ")?;
-    }
-}
-
-fn rate(things: u32, took: Duration) -> f64 {
-    (f64::from(things) / took.as_secs_f64()).round()
-}
-
 /// The one in the middle.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
@@ -265,23 +152,4 @@ pub(crate) fn rss_mb(pid: u32) -> Result<f64> {
         .context("no VmRSS")?;
     let kib: f64 = line.split_whitespace().nth(1).context("no number")?.parse()?;
     Ok((kib * 1_024.0 / 100_000.0).round() / 10.0)
-}
-
-/// CPU time of the daemon and of the children it waited for, in milliseconds.
-fn cpu_ms(pid: u32) -> Result<f64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let fields: Vec<&str> = stat
-        .rsplit_once(')')
-        .context("no command name")?
-        .1
-        .split_whitespace()
-        .collect();
-    // utime, stime, cutime, cstime are fields 14 to 17 of proc(5), in ticks of 10 ms.
-    let ticks: f64 = fields
-        .iter()
-        .skip(11)
-        .take(4)
-        .filter_map(|field| field.parse::<f64>().ok())
-        .sum();
-    Ok(ticks * 10.0)
 }

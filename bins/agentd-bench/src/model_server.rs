@@ -1,25 +1,31 @@
-//! A model server on loopback: `POST /v1/messages` (Anthropic) and `POST /v1/chat/completions` (OpenAI), both streaming.
+//! A model server on loopback that speaks every dialect of the product, streaming.
 
+mod gaps;
+mod manner;
 mod plan;
+mod reply;
 mod speech;
 
-pub use plan::{Plan, Step};
+pub use manner::{Manner, Rates, Trouble, fraction};
+pub use plan::{Call, Plan, PlanTool, Step};
+
+use manner::Fate;
+use reply::{Body, Saying, plain, stream};
+use speech::Speech;
 
 use bytes::Bytes;
-use futures_util::Stream;
-use http_body_util::{BodyExt as _, Full, Limited, StreamBody, combinators::BoxBody};
-use hyper::body::{Body as _, Frame, Incoming};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::{Body as _, Incoming};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll};
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
 /// The largest request that is read.
 const MAX_REQUEST: usize = 64 << 20;
@@ -29,6 +35,10 @@ const READ_BUFFER: usize = 96 << 10;
 const TAIL: usize = 256 << 10;
 /// Request buffers that are kept for the next requests.
 const MAX_BUFFERS: usize = 8;
+/// Where the load tool asks what was measured since the last time.
+const FIGURES: &str = "/bench/figures";
+/// Where llama.cpp makes a prompt of messages.
+const TEMPLATE: &str = "/apply-template";
 
 /// What the server has seen so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -60,9 +70,12 @@ struct Shared {
     bodies: Mutex<Vec<Bytes>>,
     buffers: Mutex<Vec<Vec<u8>>>,
     keep_bodies: bool,
+    manner: Manner,
+    fate: Fate,
+    gaps: gaps::Gaps,
+    /// For measuring: no more work than an answer needs, and the time between answers is kept.
+    cheap: bool,
 }
-
-type Body = BoxBody<Bytes, Infallible>;
 
 impl ModelServer {
     /// Starts a server on a free port of loopback. With `keep_bodies` every request body is kept for inspection,
@@ -71,6 +84,18 @@ impl ModelServer {
     /// # Errors
     /// When no port can be bound.
     pub async fn start(keep_bodies: bool) -> std::io::Result<Self> {
+        Self::with(keep_bodies, None).await
+    }
+
+    /// Starts a server for measuring: with latency and trouble, and with the time between answers kept.
+    ///
+    /// # Errors
+    /// When no port can be bound.
+    pub async fn measuring(manner: Manner) -> std::io::Result<Self> {
+        Self::with(false, Some(manner)).await
+    }
+
+    async fn with(keep_bodies: bool, manner: Option<Manner>) -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared {
@@ -79,6 +104,10 @@ impl ModelServer {
             bodies: Mutex::default(),
             buffers: Mutex::default(),
             keep_bodies,
+            cheap: manner.is_some(),
+            manner: manner.unwrap_or_default(),
+            fate: Fate::default(),
+            gaps: gaps::Gaps::default(),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Ok(Self {
@@ -150,11 +179,13 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Body> {
-    let speech = match (request.method(), request.uri().path()) {
-        (&Method::POST, "/v1/messages") => speech::Speech::Anthropic,
-        (&Method::POST, "/v1/chat/completions") => speech::Speech::OpenAi,
+    let path = request.uri().path().to_owned();
+    match (request.method(), path.as_str()) {
+        (&Method::GET, FIGURES) => return plain(StatusCode::OK, None, &shared.figures()),
+        (&Method::POST, TEMPLATE) => {}
+        (&Method::POST, other) if Speech::of(other).is_some() => {}
         _ => return plain(StatusCode::NOT_FOUND, None, "not here"),
-    };
+    }
     let mut body = shared.buffer();
     let length = request
         .body()
@@ -175,18 +206,46 @@ async fn answer(request: Request<Incoming>, shared: &Arc<Shared>) -> Response<Bo
     {
         bodies.push(Bytes::copy_from_slice(&body));
     }
+    let Some(speech) = Speech::of(&path) else {
+        let prompt = plain(StatusCode::OK, None, &speech::template(&body));
+        shared.give_back(body);
+        return prompt;
+    };
+    converse(speech, body, shared)
+}
+
+/// Answers a conversation.
+fn converse(speech: Speech, body: Vec<u8>, shared: &Arc<Shared>) -> Response<Body> {
     shared.seen.send_modify(|seen| seen.requests += 1);
     let plan = Plan::read(&body);
+    let done = plan.done(&body, speech);
+    if shared.cheap {
+        shared.gaps.request(&plan.key, done);
+    }
+    let trouble = shared.fate.next(&shared.manner);
+    if let Some(Trouble::Status(status)) = trouble {
+        shared.seen.send_modify(|seen| seen.failed += 1);
+        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        return plain(status, None, &speech.error(status.as_u16()));
+    }
     if let Some((status, retry_after)) = shared.failure(&plan) {
         shared.seen.send_modify(|seen| seen.failed += 1);
         return plain(status, retry_after, &speech.error(status.as_u16()));
     }
-    let mut step = plan.step(&body);
+    let mut step = plan.step(done);
     if step.hang() && shared.again(&plan) {
-        step = plan.without_hang().step(&body);
+        step = plan.without_hang().step(done);
     }
     shared.give_back(body);
-    stream(speech, step, shared)
+    let cut = trouble == Some(Trouble::Cut);
+    let saying = Saying {
+        speech,
+        plan,
+        done,
+        step,
+        cut,
+    };
+    stream(saying, &shared.manner, shared)
 }
 
 /// Reads a request into a buffer, without its first `skipped` bytes; `None`: it is too large, or the client is gone.
@@ -237,6 +296,18 @@ impl Shared {
 }
 
 impl Shared {
+    /// What was seen, and the gaps since the last time: key, step, microseconds.
+    fn figures(&self) -> String {
+        let seen = *self.seen.borrow();
+        let gaps = self.gaps.take().into_iter();
+        let gaps: Vec<Value> = gaps.map(|gap| json!([gap.key, gap.step, gap.micros])).collect();
+        json!({
+            "requests": seen.requests, "open": seen.open, "dropped": seen.dropped, "finished": seen.finished,
+            "failed": seen.failed, "gaps": gaps,
+        })
+        .to_string()
+    }
+
     /// Whether this plan has hung as often as it was told to.
     fn again(&self, plan: &Plan) -> bool {
         let Some(times) = plan.hangs else { return false };
@@ -246,84 +317,5 @@ impl Shared {
         let so_far = failures.entry(format!("hang {}", plan.key)).or_insert(0);
         *so_far += 1;
         *so_far > times
-    }
-}
-
-fn plain(status: StatusCode, retry_after: Option<u64>, text: &str) -> Response<Body> {
-    let mut response = Response::new(Full::new(Bytes::copy_from_slice(text.as_bytes())).boxed());
-    *response.status_mut() = status;
-    if let Some(seconds) = retry_after {
-        response.headers_mut().insert("retry-after", seconds.into());
-    }
-    response
-}
-
-fn stream(speech: speech::Speech, step: Step, shared: &Arc<Shared>) -> Response<Body> {
-    let (tx, rx) = mpsc::channel(8);
-    let running = Running::new(Arc::clone(shared));
-    tokio::spawn(async move {
-        for chunk in speech.chunks(&step) {
-            if tx.send(chunk).await.is_err() {
-                return;
-            }
-        }
-        if step.hang() {
-            // The stream stays open without an end, until the client goes.
-            tx.closed().await;
-        }
-    });
-    let mut response = Response::new(StreamBody::new(Chunks { rx, running }).boxed());
-    response.headers_mut().insert(
-        "content-type",
-        hyper::header::HeaderValue::from_static("text/event-stream"),
-    );
-    response
-}
-
-/// Counts one streaming answer; what is dropped before its end was dropped by the client.
-#[derive(Debug)]
-struct Running {
-    shared: Arc<Shared>,
-    ended: bool,
-}
-
-impl Running {
-    fn new(shared: Arc<Shared>) -> Self {
-        shared.seen.send_modify(|seen| seen.open += 1);
-        Self { shared, ended: false }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let ended = self.ended;
-        self.shared.seen.send_modify(|seen| {
-            seen.open -= 1;
-            if ended {
-                seen.finished += 1;
-            } else {
-                seen.dropped += 1;
-            }
-        });
-    }
-}
-
-struct Chunks {
-    rx: mpsc::Receiver<Bytes>,
-    running: Running,
-}
-
-impl Stream for Chunks {
-    type Item = Result<Frame<Bytes>, Infallible>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        match self.rx.poll_recv(cx) {
-            Poll::Ready(Some(chunk)) => Poll::Ready(Some(Ok(Frame::data(chunk)))),
-            Poll::Ready(None) => {
-                self.running.ended = true;
-                Poll::Ready(None)
-            }
-            Poll::Pending => Poll::Pending,
-        }
     }
 }

@@ -73,6 +73,6 @@ fn complete(bench: &Bench, dir: &Path) -> bool {
         limit: 1,
         below: "".into(),
     };
-    let file = index_file(&bench.data.join("index"), dir);
+    let file = index_file(&bench.data().join("index"), dir);
     ask((&file, dir), &query, None, 1, |_| {}).is_ok_and(|found| found.complete)
 }

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
         );
     }
     if let Some(faults) = environment.get("AGENTD_FAULTS")
-        && let Err(error) = agentd_store::fault::arm(faults)
+        && let Err(error) = agentd_fault_points::arm(faults)
     {
         return fail(EXIT_USAGE, &format!("AGENTD_FAULTS: {error}"));
     }

@@ -23,6 +23,8 @@ enum Task {
     Tidy,
     /// Prints the red-team list: what proves each row, and which rows are left out and why
     Redteam,
+    /// Prints the fault list: what proves each row of docs/faults.md
+    Faults,
     /// Runs the suites of recorded traffic and scenarios found under a directory
     Conformance(conformance::Args),
 }
@@ -31,13 +33,8 @@ fn main() -> Result<ExitCode> {
     let root = workspace_root()?;
     match Args::parse().task {
         Task::Conformance(args) => conformance::run(&args),
-        Task::Redteam => {
-            let mut out = std::io::stdout().lock();
-            for row in tidy::redteam(&root)? {
-                writeln!(out, "{row}")?;
-            }
-            Ok(ExitCode::SUCCESS)
-        }
+        Task::Redteam => print(&tidy::redteam(&root)?),
+        Task::Faults => print(&tidy::faults(&root)?),
         Task::Tidy => {
             let findings = tidy::check(&root)?;
             let mut out = std::io::stdout().lock();
@@ -57,6 +54,14 @@ fn main() -> Result<ExitCode> {
             })
         }
     }
+}
+
+fn print(rows: &[String]) -> Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    for row in rows {
+        writeln!(out, "{row}")?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn workspace_root() -> Result<PathBuf> {

@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod documents;
+mod faults;
 mod layers;
 mod redteam;
 mod sources;
@@ -14,7 +15,7 @@ use tree::Tree;
 type Rule = fn(&Tree) -> Result<Vec<String>>;
 
 /// Every rule by name.
-pub(crate) const RULES: [(&str, Rule); 11] = [
+pub(crate) const RULES: [(&str, Rule); 12] = [
     (
         "a crate depends only on strictly lower layers",
         layers::strictly_downwards,
@@ -36,6 +37,7 @@ pub(crate) const RULES: [(&str, Rule); 11] = [
         "every row of the red-team list has a test or a reason",
         redteam::rows,
     ),
+    ("every row of the fault list has a test or a reason", faults::rows),
     ("every configuration key is documented", documents::config_keys),
     (
         "every path in ARCHITECTURE.md exists",
@@ -55,6 +57,11 @@ pub(crate) fn redteam(root: &Path) -> Result<Vec<String>> {
     };
     let rows = redteam::covered(&Tree::read(root)?)?;
     Ok(rows.into_iter().map(line).collect())
+}
+
+/// The fault list, a line a row, with the tests that prove it.
+pub(crate) fn faults(root: &Path) -> Result<Vec<String>> {
+    faults::lines(&Tree::read(root)?)
 }
 
 /// Applies every rule.

@@ -228,6 +228,11 @@ pub(crate) async fn read_from<T: Send + 'static>(
     answer.map_err(Fault::from)
 }
 
+/// A fault point that was told to fail.
+pub(crate) fn struck(injected: agentd_fault_points::Injected) -> Fault {
+    Fault::internal("fault_point", injected.to_string())
+}
+
 /// The fault of an actor that did not answer.
 pub(crate) fn fault_of(error: CallError) -> Fault {
     let message = error.to_string();

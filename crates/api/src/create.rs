@@ -1,12 +1,13 @@
 //! `session.create`: from what was asked and the settings to the session's first event.
 
 use crate::answers::Answers as _;
-use crate::api::{Api, READ, fault_of};
+use crate::api::{Api, READ, fault_of, struck};
 use crate::idempotency::Keyed;
 use crate::methods::nearest;
 use crate::prompting::{fitting, mode_of, turns_of};
 use crate::validate;
 use agentd_actor_kit::GateMsg;
+use agentd_fault_points as fault;
 use agentd_protocol::{Budget, CreateParams, Created, Fault, Principal, SessionCreated};
 use agentd_settings::LimitOverrides;
 use agentd_tools::REMOTE_PREFIX;
@@ -43,6 +44,7 @@ impl Api {
             key: params.key,
             model: None,
         });
+        fault::point(fault::SESSION_CREATE).map_err(struck)?;
         let session = self.parts.clock.stamp().session();
         let command = Command::Create { created, first };
         let reply = self.route(who, session, command, key.clone()).await;

@@ -6,6 +6,7 @@ use crate::idempotency::Keyed;
 use crate::typed::Outcome;
 use crate::validate;
 use agentd_actor_kit::SupervisorMsg;
+use agentd_fault_points as fault;
 use agentd_protocol::{
     CancelInputParams, CancelTurnParams, Done, Fault, Principal, QueuedInput, SendParams, Sent, SessionParams,
 };
@@ -68,6 +69,7 @@ impl Api {
 
     pub(crate) async fn cancel_turn(&self, who: &Principal, params: CancelTurnParams) -> Result<Done, Fault> {
         let session = self.session(&params.session).await?;
+        fault::point(fault::SESSION_CANCEL).map_err(crate::api::struck)?;
         let command = Command::CancelTurn {
             expect: params.expect_turn,
             reason: params.reason,

@@ -60,6 +60,7 @@ impl Api {
             "supervisor": supervisor,
             "hot_states": states,
             "models": models,
+            "store": serde_json::to_value(self.parts.backend.metrics()).unwrap_or_default(),
             "rules": said(rules),
         }))
     }

@@ -4,8 +4,10 @@ use crate::greeting::IN_FLIGHT;
 use agentd_api::{Api, Pushed};
 use agentd_protocol::{DetachParams, Fault, Principal, Subscribed};
 use agentd_wire::{Request, ServerFrame};
+use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Semaphore, mpsc};
@@ -93,13 +95,17 @@ impl Drop for Requests {
 
 impl Shared {
     async fn carry_out(&self, who: &Principal, Request { id, method, params }: Request) {
-        let outcome = match method.as_str() {
-            "session.attach" => self.subscribe(id, self.api.attach(who, params)).await,
-            "fleet.watch" => self.subscribe(id, self.api.watch(who, params)).await,
-            "session.detach" => self.detach(params).map(Some),
-            _ => self.api.call(who, &method, params).await.map(Some),
+        let work = async {
+            match method.as_str() {
+                "session.attach" => self.subscribe(id, self.api.attach(who, params)).await,
+                "fleet.watch" => self.subscribe(id, self.api.watch(who, params)).await,
+                "session.detach" => self.detach(params).map(Some),
+                _ => self.api.call(who, &method, params).await.map(Some),
+            }
         };
-        let frame = match outcome {
+        // Whoever asked must not wait for an answer that nobody will give.
+        let outcome = AssertUnwindSafe(work).catch_unwind().await;
+        let frame = match outcome.unwrap_or_else(|_| Err(panicked(&method))) {
             Ok(Some(ok)) => ServerFrame::Ok { id, ok },
             Ok(None) => return,
             Err(fault) => ServerFrame::Fault { id: Some(id), fault },
@@ -173,6 +179,11 @@ impl Shared {
     fn table(&self) -> MutexGuard<'_, Subscriptions> {
         lock(&self.subscriptions)
     }
+}
+
+fn panicked(method: &str) -> Fault {
+    Fault::internal("request_panicked", format!("{method} failed inside agentd"))
+        .hint("retry with the same key; the daemon's log says more")
 }
 
 fn lock(table: &Mutex<Subscriptions>) -> MutexGuard<'_, Subscriptions> {

@@ -1,5 +1,6 @@
 //! How a hook is run: under a warden of its own, behind the walls of the node.
 
+use agentd_fault_points as fault;
 use agentd_sandbox::{
     CaptureLimits, CollectSpec, CommandSpec, Environment, Piped, Sandboxing, WardenSlot, WardenSpec,
 };
@@ -120,6 +121,9 @@ impl WardenLaunch {
 #[async_trait]
 impl Launch for WardenLaunch {
     async fn launch(&self, hook: &HookConfig, workdir: &Path, input: Vec<u8>) -> Ended {
+        if let Err(injected) = fault::point(fault::HOOK_RUN) {
+            return Ended::Failed(injected.to_string());
+        }
         let slot = self.slot(hook, workdir);
         let ended = self.run(&slot, hook, workdir, input).await;
         if slot.close(CLOSE_WITHIN).await {

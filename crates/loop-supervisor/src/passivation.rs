@@ -3,7 +3,9 @@
 use crate::slot::Slot;
 use crate::state::State;
 use agentd_actor_kit::{Done, Down, Routed};
+use agentd_fault_points as fault;
 use agentd_protocol::{Fault, SessionId, Timestamp};
+use agentd_session_loop::LOST;
 use ractor::ActorId;
 use std::collections::VecDeque;
 
@@ -24,6 +26,9 @@ impl State {
         else {
             return;
         };
+        if fault::point(fault::SESSION_COLD).is_err() {
+            return;
+        }
         self.vacate(session);
         self.loops.remove(&who);
         actor.stop(Some("passivated".to_owned()));
@@ -52,13 +57,15 @@ impl State {
         }
         match why {
             Down::Failed(why) => self.crashed(session, &why, VecDeque::new()),
-            // Fenced, or without the store, or evicted: the log knows whether there is something to go on with.
+            // Its last append may still be on its way: only a claim goes behind it, the row may be read too early.
+            Down::Killed(why) if why == LOST => self.wake_soon(session),
+            // Fenced, or evicted: the log knows whether there is something to go on with.
             Down::Killed(_) => self.look_again(session),
         }
         self.room_made();
     }
 
-    /// Counts a crash: the session is looked at again, or faulted.
+    /// Counts a crash: the session is loaded again, or faulted.
     pub(crate) fn crashed(&mut self, session: SessionId, why: &str, waiting: VecDeque<Routed>) {
         tracing::error!(%session, why, "session loop crashed");
         if !self.crashes.forgive(session, self.now()) {
@@ -72,7 +79,7 @@ impl State {
             let fault = Fault::unavailable("retry", "the session failed while it was loaded");
             routed.done.answer(Err(fault.hint("retry with the same key")));
         }
-        self.look_again(session);
+        self.wake_soon(session);
     }
 
     /// Faults a session that may be on its way up again.

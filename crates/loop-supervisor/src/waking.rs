@@ -79,6 +79,15 @@ impl State {
         tokio::spawn(async move { scan(&services, &me, rows).await });
     }
 
+    /// Loads a session in a moment, whatever its row says.
+    pub(crate) fn wake_soon(&mut self, session: SessionId) {
+        if self.draining.is_none() {
+            let after = u64::try_from(LOOK_AGAIN.as_millis()).unwrap_or(u64::MAX);
+            self.wakes.set(session, self.now().plus_ms(after));
+            self.arm_tick();
+        }
+    }
+
     /// Looks at the row of a session whose loop went down: does it go on by itself?
     pub(crate) fn look_again(&mut self, session: SessionId) {
         let elsewhere = matches!(self.slots.get(&session), Some(Slot::Hot(_) | Slot::Loading(_)));

@@ -9,6 +9,7 @@ use crate::offer::Offers;
 use crate::reach::Ways;
 use crate::server::{InUse, Server, ServerStatus};
 use crate::spec::{Scope, ServerSpec};
+use agentd_fault_points as fault;
 use agentd_tools::Tool;
 use futures_util::future::join_all;
 use std::collections::{BTreeSet, HashMap};
@@ -199,7 +200,13 @@ impl Pool {
                 let names: Vec<&str> = offers.tools.iter().map(|offer| offer.name.as_str()).collect();
                 return Ok(Answer::no_such_tool(&call.name, &spec.name, &names));
             };
+            let struck = |injected: fault::Injected| McpError::Gone {
+                server: spec.name.clone(),
+                why: injected.to_string(),
+            };
+            fault::point(fault::MCP_BEFORE).map_err(struck)?;
             let result = connection.call(&offer.tool, call).await?;
+            fault::point(fault::MCP_AFTER).map_err(struck)?;
             Ok(Answer::of(&spec.name, result, max_bytes))
         };
         done.await

@@ -6,6 +6,7 @@ use crate::merge::Merger;
 use agentd_actor_kit::{
     Admitted, CallEvent, CallOutcome, CallPermit, Credit, Done, ModelMsg, Outlook, Place, SessionMsg,
 };
+use agentd_fault_points as fault;
 use agentd_protocol::{Advice, CallId, FailureClass, Latency};
 use agentd_provider::{Called, ModelError, ModelEvent, ModelReply, Rates, Request, Sink};
 use agentd_turn::{ModelAnswer, ModelFailure};
@@ -124,7 +125,8 @@ pub(crate) async fn run<C: Caller>(caller: &C, start: CallStart) {
     // The permit goes first, so that a retry of this very session finds what it caused.
     let outlook = permit.give_back(outcome(&called), rates(&called)).await;
     record(&start, &called).await;
-    news.send(result(called.answer, credential, outlook));
+    let answer = struck(fault::MODEL_ANSWER).map_or(called.answer, |struck| struck.answer);
+    news.send(result(answer, credential, outlook));
 }
 
 /// Waits for a permit. There is no deadline: a wait ends by a permit, a refusal or a kill, and is shown as such.
@@ -187,6 +189,9 @@ fn next_look(place: Option<Place>) -> Duration {
 
 /// Calls, and passes the pieces on as they come.
 async fn stream<C: Caller>(caller: &C, start: &CallStart, news: &News, permit: &mut CallPermit) -> Called {
+    if let Some(struck) = struck(fault::MODEL_START) {
+        return struck;
+    }
     let (tx, mut pieces) = mpsc::channel(PIECES);
     let mut pipe = Pipe(tx);
     let mut merger = Merger::new(start.call, start.attempt);
@@ -198,12 +203,16 @@ async fn stream<C: Caller>(caller: &C, start: &CallStart, news: &News, permit: &
         messages: &start.messages,
         attempt: start.attempt,
     };
+    let mut begun = false;
     let mut calling = std::pin::pin!(caller.call(request, &mut pipe));
     let called = loop {
         tokio::select! {
             biased;
             Some(piece) = pieces.recv() => {
                 permit.works();
+                if !std::mem::replace(&mut begun, true) && let Some(struck) = struck(fault::MODEL_FIRST) {
+                    return struck;
+                }
                 merger.push(piece, Instant::now());
             }
             () = until(merger.due()) => news.flush(&mut merger).await,
@@ -218,6 +227,15 @@ async fn stream<C: Caller>(caller: &C, start: &CallStart, news: &News, permit: &
     }
     news.flush(&mut merger).await;
     called
+}
+
+/// A fault point that is armed to fail: the call broke off.
+fn struck(point: &'static str) -> Option<Called> {
+    let injected = fault::point(point).err()?;
+    Some(Called {
+        answer: Err(ModelError::new(FailureClass::Transient, injected.to_string())),
+        rates: Rates::default(),
+    })
 }
 
 async fn until(due: Option<Instant>) {

@@ -30,3 +30,4 @@ mod view;
 pub use actor::{ClientArgs, ModelClient};
 pub use call::{CallStart, ModelCall};
 pub use count::{CountStart, TokenCount};
+pub use state::{Admission, Notice, Setup, Step};

@@ -24,31 +24,43 @@ const LEAST_WINDOW: u64 = 256;
 
 /// What the admission of a provider is made from.
 #[derive(Debug, Clone)]
-pub(crate) struct Setup {
-    pub(crate) permits: u32,
-    pub(crate) credentials: Vec<String>,
-    pub(crate) rates: RatesConfig,
-    pub(crate) scheduler: SchedulerConfig,
+pub struct Setup {
+    /// How many calls may be in flight.
+    pub permits: u32,
+    /// The names of its credentials.
+    pub credentials: Vec<String>,
+    /// What one credential may use in a minute.
+    pub rates: RatesConfig,
+    /// Shares, cooldowns, the circuit.
+    pub scheduler: SchedulerConfig,
     /// A longer pause is not waited for in line.
-    pub(crate) patience_ms: u64,
+    pub patience_ms: u64,
 }
 
 /// What happens next to somebody who waits.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step<T> {
+pub enum Step<T> {
+    /// It may go.
     Granted(T, Grant),
+    /// It may not, and not soon.
     Refused(T, Refusal),
 }
 
 /// What changed for everybody, for the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Notice {
+pub enum Notice {
     /// The provider keeps failing: nobody calls it for so long.
-    Broken { ms: u64 },
+    Broken {
+        /// Milliseconds.
+        ms: u64,
+    },
     /// A credential is left alone for so long.
     Cooling {
+        /// Which.
         credential: Option<String>,
+        /// Why.
         class: FailureClass,
+        /// Milliseconds.
         ms: u64,
     },
 }
@@ -63,7 +75,7 @@ struct Running {
 
 /// The admission of one provider. `T` is where an answer is delivered.
 #[derive(Debug)]
-pub(crate) struct Admission<T> {
+pub struct Admission<T> {
     pub(super) permits: u32,
     patience_ms: u64,
     /// Whether somebody does not wait any more.
@@ -81,7 +93,8 @@ pub(crate) struct Admission<T> {
 }
 
 impl<T> Admission<T> {
-    pub(crate) fn new(setup: Setup, now: Timestamp, gone: fn(&T) -> bool) -> Self {
+    /// An admission without calls; `gone` says who does not wait any more.
+    pub fn new(setup: Setup, now: Timestamp, gone: fn(&T) -> bool) -> Self {
         let permits = setup.permits.max(1);
         let cooldowns = Cooldowns::of(&setup.scheduler);
         Self {
@@ -101,7 +114,7 @@ impl<T> Admission<T> {
     }
 
     /// Lines somebody up, or refuses when the line is full. Who insists ends the pauses of its model: one call finds out.
-    pub(crate) fn acquire(&mut self, ask: Ask, place: T, now: Timestamp) -> Option<Step<T>> {
+    pub fn acquire(&mut self, ask: Ask, place: T, now: Timestamp) -> Option<Step<T>> {
         if ask.insists {
             self.credentials.try_again(&ask.model, now);
             self.circuit.try_again(now);
@@ -123,7 +136,7 @@ impl<T> Admission<T> {
     }
 
     /// The next thing that happens to somebody who waits; to be called until there is none, after every change.
-    pub(crate) fn next(&mut self, now: Timestamp) -> Option<Step<T>> {
+    pub fn next(&mut self, now: Timestamp) -> Option<Step<T>> {
         self.wake = None;
         if self.queue.len() == 0 {
             return None;
@@ -164,11 +177,14 @@ impl<T> Admission<T> {
     }
 
     /// When something may be possible that is not now, after [`Self::next`] had nothing more.
-    pub(crate) const fn wake(&self) -> Option<Timestamp> {
+    #[must_use]
+    pub const fn wake(&self) -> Option<Timestamp> {
         self.wake
     }
 
-    pub(super) fn running(&self) -> u32 {
+    /// Calls in flight.
+    #[must_use]
+    pub fn running(&self) -> u32 {
         u32::try_from(self.running.len()).unwrap_or(u32::MAX)
     }
 
@@ -269,7 +285,7 @@ impl<T> Admission<T> {
     }
 
     /// The server answers a call: what it was to find out is known before it ends.
-    pub(crate) fn works(&mut self, grant: &Grant, now: Timestamp) {
+    pub fn works(&mut self, grant: &Grant, now: Timestamp) {
         if let Some(running) = self.running.get(&grant.number) {
             let call = call(grant, running, self.granted);
             self.credentials.succeeded(&call);
@@ -278,7 +294,7 @@ impl<T> Admission<T> {
     }
 
     /// A permit came back. Says what the session may expect, and what changed for everybody.
-    pub(crate) fn release(
+    pub fn release(
         &mut self,
         grant: &Grant,
         outcome: &CallOutcome,

@@ -7,9 +7,11 @@ use crate::scribe_audit::Audit;
 use crate::trace_lines;
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StageDone, StoreMsg, Viewer};
 use agentd_protocol::{Event, EventBody, SessionId};
+use futures_util::FutureExt as _;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write as _};
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -79,10 +81,9 @@ impl Scribe {
             {
                 Ok(cursor) => {
                     self.cursor.get_or_insert(cursor);
-                    let mut written = self.catch_up().await;
-                    if written.is_ok() {
-                        written = self.follow(&mut frames).await;
-                    }
+                    let round = AssertUnwindSafe(self.round(&mut frames)).catch_unwind().await;
+                    // Nobody would start it again: an audit that ends in silence is worse than one that is tried again.
+                    let written = round.unwrap_or_else(|_| Err(io::Error::other("the scribe panicked")));
                     if let Err(error) = written {
                         tracing::warn!(%error, "the audit file cannot be written; it is tried again");
                         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -96,6 +97,11 @@ impl Scribe {
             }
             self.flush();
         }
+    }
+
+    async fn round(&mut self, frames: &mut mpsc::Receiver<FeedFrame>) -> io::Result<()> {
+        self.catch_up().await?;
+        self.follow(frames).await
     }
 
     async fn follow(&mut self, frames: &mut mpsc::Receiver<FeedFrame>) -> io::Result<()> {

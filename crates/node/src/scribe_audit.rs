@@ -2,6 +2,7 @@
 
 use crate::rotated::Rotated;
 use agentd_audit::{Link, links_of, seal};
+use agentd_fault_points as fault;
 use serde_json::{Value, json};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -62,6 +63,7 @@ impl Audit {
         let (mut sealed, link) = sealed.ok_or_else(|| io::Error::other("a line that cannot be sealed"))?;
         sealed.push('\n');
         self.doubtful = true;
+        fault::point(fault::AUDIT_WRITE).map_err(io::Error::other)?;
         self.file.write_all(sealed.as_bytes())?;
         self.file.flush()?;
         self.doubtful = false;

@@ -4,6 +4,7 @@ use crate::error::GateError;
 use crate::journal::Journal;
 use crate::state::{JudgeFn, Rules};
 use agentd_actor_kit::{Clock, Done, GateMsg, Handle, StoreMsg};
+use agentd_fault_points as fault;
 use agentd_protocol::{ApprovalId, Principal};
 use agentd_settings::PermissionConfig;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
@@ -88,7 +89,11 @@ impl Actor for PermissionGate {
         state: &mut State,
     ) -> Result<(), ActorProcessingErr> {
         match msg {
-            GateMsg::Judge { request, done } => done.answer(state.rules.judge(&request)),
+            GateMsg::Judge { request, done } => match fault::point(fault::GATE_JUDGE) {
+                Ok(()) => done.answer(state.rules.judge(&request)),
+                // A question without an answer is a denial.
+                Err(_) => drop(done),
+            },
             GateMsg::AddRule {
                 rule,
                 approval,

@@ -304,9 +304,9 @@ impl Case<'_> {
 
     fn judgement(&self, verdict: Verdict) -> Judgement {
         // Only what a mode asks about can be allowed for longer: a rule that asks beats a rule that allows.
-        let grant = self
-            .grant()
-            .filter(|_| verdict.kind == VerdictKind::Ask && verdict.rule.starts_with("mode:"));
+        // It is not looked for without need: that builds patterns, which costs more than the verdict.
+        let longer = verdict.kind == VerdictKind::Ask && verdict.rule.starts_with("mode:");
+        let grant = longer.then(|| self.grant()).flatten();
         let scopes = match (verdict.kind, &grant) {
             (VerdictKind::Ask, Some(_)) => vec![Scope::Once, Scope::Session, Scope::Always],
             (VerdictKind::Ask, None) => vec![Scope::Once],

@@ -140,7 +140,12 @@ pub(crate) struct Post<'a> {
 }
 
 impl Post<'_> {
-    pub(crate) async fn send(&self, url: String, body: RequestBody, pace: &Pace) -> Result<Response, ModelError> {
+    pub(crate) async fn send(
+        &self,
+        url: String,
+        body: RequestBody,
+        pace: &Pace,
+    ) -> Result<Response, ModelError> {
         let sending = self
             .client
             .post(url)

@@ -1,7 +1,8 @@
 //! The process table, as far as it concerns us.
 
 use rustix::event::{Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -64,6 +65,46 @@ pub(crate) fn table() -> Table {
         .filter_map(|entry| read(entry.ok()?.file_name().to_str()?.parse().ok()?))
         .map(|process| (process.pid, process))
         .collect()
+}
+
+/// Reads a process and all below it, at a cost that does not grow with what others run. A child can be missed while
+/// another one ends: good enough to look at what is used, not to find out that nothing is left.
+pub(crate) fn below(home: i32) -> Table {
+    let mut found = Table::new();
+    let mut open = vec![home];
+    while let Some(pid) = open.pop() {
+        let Some(process) = read(pid) else { continue };
+        if found.insert(pid, process).is_some() {
+            continue;
+        }
+        match children(pid) {
+            Some(children) => open.extend(children),
+            // The kernel keeps no such list.
+            None if pid == home => return table(),
+            None => {}
+        }
+    }
+    found
+}
+
+/// The children of all threads of a process.
+fn children(pid: i32) -> Option<Vec<i32>> {
+    let mut all = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
+        let list = fs::read_to_string(thread.path().join("children")).ok()?;
+        all.extend(
+            list.split_ascii_whitespace()
+                .filter_map(|pid| pid.parse::<i32>().ok()),
+        );
+    }
+    Some(all)
+}
+
+/// Whether the calling process has no child, living or dead. For a subreaper that is: nothing below it, since the
+/// kernel gives it what loses its parent, and makes sure that it hears of its end.
+pub(crate) fn childless() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
 }
 
 /// Bytes of memory that a process holds, without what it has from files.
@@ -219,6 +260,27 @@ mod tests {
         let parent = read(i32::try_from(own).unwrap()).unwrap().parent;
         assert!(descends_from(own, u32::try_from(parent).unwrap()));
         assert!(!descends_from(own, own));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a process to be found")]
+    fn what_is_below_a_process_is_found_without_the_others() {
+        let script = "sleep 600 & wait";
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", script])
+            .spawn()
+            .unwrap();
+        let (own, shell) = (std::process::id().cast_signed(), child.id().cast_signed());
+        assert!(!childless());
+        let found = std::iter::repeat_with(|| below(own))
+            .find(|found| found.values().any(|process| process.parent == shell));
+        let found = found.unwrap();
+        assert!(found.contains_key(&own) && found.contains_key(&shell));
+        assert!(!found.contains_key(&1), "only what is below");
+        for process in found.values().filter(|process| process.parent == shell) {
+            signal(process.pid, Signal::KILL);
+        }
+        child.wait().unwrap();
     }
 
     #[test]

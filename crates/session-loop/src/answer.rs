@@ -6,15 +6,21 @@ use agentd_turn::{Command, Reply};
 
 /// What of a command its answer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub enum Asked {
+    /// A new session.
     Create,
+    /// An input.
     Send,
+    /// An answer to this approval.
     Decide(ApprovalId),
+    /// Anything else.
     Other,
 }
 
 impl Asked {
-    pub(crate) const fn of(command: &Command) -> Self {
+    /// What it is for this command.
+    #[must_use]
+    pub const fn of(command: &Command) -> Self {
         match command {
             Command::Create { .. } => Self::Create,
             Command::Send(_) => Self::Send,
@@ -34,7 +40,7 @@ impl Asked {
     }
 
     /// Fills in the answer that a repetition of the command gets, unless the asker already did.
-    pub(crate) fn keep(self, key: &mut IdempotencyKey, session: SessionId, name: &str, reply: &Reply) {
+    pub fn keep(self, key: &mut IdempotencyKey, session: SessionId, name: &str, reply: &Reply) {
         if !key.answer.is_empty() {
             return;
         }
@@ -67,7 +73,10 @@ impl Asked {
 }
 
 /// The answer to a command whose key was taken while it was on its way.
-pub(crate) fn taken(answer: &str, same_body: bool) -> Result<Reply, Fault> {
+///
+/// # Errors
+/// The key was used for another command, or the answer has to be asked for again.
+pub fn taken(answer: &str, same_body: bool) -> Result<Reply, Fault> {
     if !same_body {
         return Err(
             Fault::conflict("key_reused", "the idempotency key was used for another command")

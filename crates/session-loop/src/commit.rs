@@ -8,6 +8,9 @@ use agentd_actor_kit::{Alarm, Done, SessionMsg, StoreMsg};
 use agentd_protocol::Fault;
 use agentd_store::{Append, Outcome};
 
+/// The reason of a loop that stops because it does not know what of its log is durable.
+pub const LOST: &str = "store";
+
 impl Shell {
     /// Sends what is staged, when nothing is in flight.
     pub(crate) fn flush(&mut self) {
@@ -68,8 +71,8 @@ impl Shell {
         tracing::warn!(session = %self.session, ?lost, "the loop lost its log");
         let (reason, fault) = match lost {
             Lost::Fenced => ("fenced", again("the session moved to another owner")),
-            Lost::Unknown => ("store", unknown()),
-            Lost::Refused(why) => ("store", Fault::storage("append_refused", why)),
+            Lost::Unknown => (LOST, unknown()),
+            Lost::Refused(why) => (LOST, Fault::storage("append_refused", why)),
             Lost::KeyTaken { answer, same_body } => {
                 let mut askers = self.outbox.give_up().into_iter();
                 for asker in askers.by_ref() {

@@ -128,6 +128,7 @@ impl Shell {
 
     async fn start_model(&mut self, start: StartModel) {
         let (call, attempt) = (start.call, start.attempt);
+        self.watched.asks_model(call, attempt);
         match self.spawn_model(start).await {
             Ok(()) => {
                 self.model = Some(ModelRun {
@@ -216,6 +217,7 @@ impl Shell {
     }
 
     async fn run_tool(&mut self, tool_call: ToolCallId, name: &str, input: &Value) {
+        self.watched.runs_tool(tool_call, self.outbox.durable());
         self.runs = self.runs.saturating_add(1);
         let attempt = self.runs;
         self.enters(tool_call);

@@ -11,7 +11,7 @@ use agentd_protocol::{
     Block, Budget, Delta, Errand, Fault, FaultClass, Principal, SessionId, Spent, ToolCallId, TurnError,
 };
 use agentd_store::Row;
-use agentd_turn::{Command, Ended, NewInput, Order, Reply, Talk, TreeSpent};
+use agentd_turn::{Command, Delegation, Ended, NewInput, Reply, Talk, TreeSpent};
 use ractor::ActorRef;
 use serde_json::Value;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Shell {
         });
     }
 
-    fn birth(&self, tool_call: ToolCallId, order: Order) -> Result<(Birth, String), String> {
+    fn birth(&self, tool_call: ToolCallId, order: Delegation) -> Result<(Birth, String), String> {
         let durable = self.agent.durable();
         let settings = durable.settings.clone().ok_or("its parent was not created")?;
         let mut path = durable.path();

@@ -225,7 +225,9 @@ impl Shell {
     }
 }
 
-fn verdict(
+/// What the core is told of a verdict on a checked call.
+#[must_use]
+pub fn verdict(
     prepared: &Prepared,
     judgement: Judgement,
     (detail, binding): (String, Option<Binding>),
@@ -247,7 +249,9 @@ fn verdict(
     }
 }
 
-fn subject(subject: &Subject) -> GateSubject {
+/// What the gate judges of what a call is about.
+#[must_use]
+pub fn subject(subject: &Subject) -> GateSubject {
     match subject {
         Subject::Path { op, path } => GateSubject::Path {
             write: *op == PathOp::Write,

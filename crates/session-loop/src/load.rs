@@ -5,7 +5,9 @@ use crate::error::LoopError;
 use crate::kit::Kit;
 use crate::servers;
 use crate::services::Services;
+use crate::watched::Watched;
 use agentd_actor_kit::{CallError, Earlier, Handle, Read, StoreMsg};
+use agentd_fault_points as fault;
 use agentd_prompt::Places;
 use agentd_protocol::{Event, EventBody, Fault, Seq, SessionCreated, SessionId, Timestamp};
 use agentd_store::{Claim, EncodedEvent, Page, Range, StoreError};
@@ -29,6 +31,7 @@ pub struct Folded {
     pub(crate) seen: FilesSeen,
     pub(crate) system: String,
     pub(crate) kit: Kit,
+    pub(crate) watched: Watched,
     rewinds: Rewinds,
     /// The first event as it was, whatever was changed since: the prompt is made from it.
     first: Option<Box<SessionCreated>>,
@@ -45,6 +48,7 @@ impl Folded {
             seen: FilesSeen::default(),
             system: String::new(),
             kit: Kit::new(&services.registry, &[], Vec::new()),
+            watched: Watched::new(),
             rewinds: Rewinds::default(),
             first: None,
         }
@@ -57,6 +61,7 @@ impl Folded {
 
     fn apply(&mut self, event: &Event) -> Result<(), LoopError> {
         self.agent.apply(event)?;
+        self.watched.learn(event);
         self.transcript.apply(event);
         if let EventBody::SessionCreated(created) = &event.body {
             self.first = Some(Box::new(created.clone()));
@@ -97,6 +102,8 @@ pub async fn fresh(
 /// # Errors
 /// [`LoopError::Refused`] when it cannot be loaded now; anything else: its log is not understood.
 pub async fn load(services: &Services, session: SessionId) -> Result<Folded, LoopError> {
+    fault::point(fault::SESSION_LOAD)
+        .map_err(|injected| LoopError::Refused(Fault::unavailable("fault_point", injected.to_string())))?;
     let claim = claim(services, session).await?;
     let mut folded = Folded::empty(services, session, claim.epoch);
     let mut at = 0;

@@ -7,19 +7,20 @@ use agentd_turn::{Effect, Reply};
 use std::collections::VecDeque;
 
 /// Events that may wait for their commit before new commands are told `busy`.
-pub(crate) const MAX_UNACKNOWLEDGED: usize = 64;
+pub const MAX_UNACKNOWLEDGED: usize = 64;
 
 /// Where an answer goes.
 #[derive(Debug)]
-pub(crate) struct Asker {
-    pub(crate) done: Done<Result<Reply, Fault>>,
+pub struct Asker {
+    /// The place for it.
+    pub done: Done<Result<Reply, Fault>>,
     /// The command carried an idempotency key.
-    pub(crate) keyed: bool,
+    pub keyed: bool,
 }
 
 /// What waits until everything before it is durable.
 #[derive(Debug)]
-pub(crate) enum After {
+pub enum After {
     /// An answer (I1).
     Reply(Asker, Result<Reply, Fault>),
     /// An effect on the world (I4).
@@ -28,17 +29,20 @@ pub(crate) enum After {
 
 /// The events of one decision.
 #[derive(Debug)]
-pub(crate) struct Batch {
-    pub(crate) events: Vec<EncodedEvent>,
-    pub(crate) blobs: Vec<Blob>,
-    pub(crate) key: Option<IdempotencyKey>,
+pub struct Batch {
+    /// The events.
+    pub events: Vec<EncodedEvent>,
+    /// What they name.
+    pub blobs: Vec<Blob>,
+    /// The key of the command that caused them.
+    pub key: Option<IdempotencyKey>,
     /// The list row after these events.
-    pub(crate) summary: Summary,
+    pub summary: Summary,
 }
 
 /// What an answer of the store means.
 #[derive(Debug)]
-pub(crate) enum Settled {
+pub enum Settled {
     /// These may go on.
     Durable(Vec<After>),
     /// Nothing was written: the same append again, later.
@@ -51,7 +55,7 @@ pub(crate) enum Settled {
 
 /// Why a loop must stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Lost {
+pub enum Lost {
     /// Somebody else owns the session.
     Fenced,
     /// The append may or may not be durable.
@@ -69,7 +73,7 @@ pub(crate) enum Lost {
 
 /// At most one append in flight; what is decided meanwhile goes into the next one.
 #[derive(Debug)]
-pub(crate) struct Outbox {
+pub struct Outbox {
     session: SessionId,
     epoch: u64,
     durable: Seq,
@@ -79,8 +83,27 @@ pub(crate) struct Outbox {
     full: bool,
 }
 
+/// An effect that happens after everything decided before it is durable: it changes the world, or tells it (I4).
+#[must_use]
+pub const fn waits_for_commit(effect: &Effect) -> bool {
+    matches!(
+        effect,
+        Effect::RunTool { .. }
+            | Effect::AddRule { .. }
+            | Effect::AskHooks { .. }
+            | Effect::Rework { .. }
+            | Effect::StartChild { .. }
+            | Effect::StopChild { .. }
+            | Effect::TellParent { .. }
+            | Effect::TellRoot
+            | Effect::AskTree { .. }
+    )
+}
+
 impl Outbox {
-    pub(crate) const fn new(session: SessionId, epoch: u64, head: Seq) -> Self {
+    /// The outbox of an owner with this epoch, whose log is durable up to `head`.
+    #[must_use]
+    pub const fn new(session: SessionId, epoch: u64, head: Seq) -> Self {
         Self {
             session,
             epoch,
@@ -93,12 +116,13 @@ impl Outbox {
     }
 
     /// Takes the events of a decision.
-    pub(crate) fn stage(&mut self, batch: Batch) {
+    pub fn stage(&mut self, batch: Batch) {
         self.staged.push_back(batch);
     }
 
     /// Holds something back until all that is decided so far is durable; gives it back when it already is.
-    pub(crate) fn after(&mut self, after: After) -> Option<After> {
+    #[must_use]
+    pub fn after(&mut self, after: After) -> Option<After> {
         let tail = self.tail();
         if tail == self.durable {
             return Some(after);
@@ -109,7 +133,7 @@ impl Outbox {
 
     /// The next append, when none is in flight and something is staged. It carries at most one idempotency key, so
     /// that a taken one names its command.
-    pub(crate) fn next(&mut self, id: AppendId) -> Option<Append> {
+    pub fn next(&mut self, id: AppendId) -> Option<Append> {
         if self.in_flight.is_some() || self.staged.is_empty() {
             return None;
         }
@@ -129,12 +153,13 @@ impl Outbox {
     }
 
     /// The append in flight, to send it once more.
-    pub(crate) fn again(&self) -> Option<Append> {
+    #[must_use]
+    pub fn again(&self) -> Option<Append> {
         self.in_flight.clone()
     }
 
     /// Takes the store's answer; `None` is no answer.
-    pub(crate) fn settle(&mut self, outcome: Option<Outcome>) -> Settled {
+    pub fn settle(&mut self, outcome: Option<Outcome>) -> Settled {
         let Some(append) = &self.in_flight else {
             return Settled::Stale;
         };
@@ -169,7 +194,7 @@ impl Outbox {
     }
 
     /// A call that was killed before it could start will not start.
-    pub(crate) fn forget_run(&mut self, call: ToolCallId) -> bool {
+    pub fn forget_run(&mut self, call: ToolCallId) -> bool {
         let before = self.waiting.len();
         self.waiting.retain(|(_, after)| {
             !matches!(after, After::Effect(Effect::RunTool { tool_call, .. }) if *tool_call == call)
@@ -177,8 +202,14 @@ impl Outbox {
         self.waiting.len() < before
     }
 
+    /// The last durable seq.
+    #[must_use]
+    pub const fn durable(&self) -> Seq {
+        self.durable
+    }
+
     /// Gives up: the answers that waited, the oldest first.
-    pub(crate) fn give_up(&mut self) -> Vec<Asker> {
+    pub fn give_up(&mut self) -> Vec<Asker> {
         self.staged.clear();
         self.in_flight = None;
         let waiting = std::mem::take(&mut self.waiting);
@@ -203,18 +234,21 @@ impl Outbox {
     }
 
     /// Everything decided is durable and carried out.
-    pub(crate) fn is_empty(&self) -> bool {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.staged.is_empty() && self.in_flight.is_none() && self.waiting.is_empty()
     }
 
     /// Events without an acknowledgement.
-    pub(crate) fn unacknowledged(&self) -> usize {
+    #[must_use]
+    pub fn unacknowledged(&self) -> usize {
         let flying = self.in_flight.as_ref().map_or(0, |append| append.events.len());
         flying + self.staged.iter().map(|batch| batch.events.len()).sum::<usize>()
     }
 
     /// The store has no space.
-    pub(crate) const fn is_full(&self) -> bool {
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
         self.full
     }
 }

@@ -6,13 +6,14 @@ use crate::jobs;
 use crate::kit::Kit;
 use crate::live::Live;
 use crate::load::Folded;
-use crate::outbox::{After, Asker, Batch, Outbox};
+use crate::outbox::{After, Asker, Batch, Outbox, waits_for_commit};
 use crate::request::Requests;
 use crate::rest::Rest;
 use crate::services::Services;
 use crate::side::Side;
 use crate::stages::Track;
 use crate::timers::Timers;
+use crate::watched::Watched;
 use crate::work::{ModelRun, Planned, Task, ToolRun};
 use agentd_actor_kit::{Alarm, Earlier, Kids, SessionMsg, SupervisorMsg, Work};
 use agentd_protocol::{CallId, Event, EventBody, SessionId, ToolCallId, ToolOutcome};
@@ -79,6 +80,7 @@ pub struct Shell {
     pub(crate) earlier: Option<Box<Earlier>>,
     /// The loop must stop, and why.
     pub(crate) stop: Option<&'static str>,
+    pub(crate) watched: Watched,
 }
 
 impl Shell {
@@ -128,6 +130,7 @@ impl Shell {
             handled: 0,
             earlier: None,
             stop: None,
+            watched: folded.watched,
         }
     }
 
@@ -228,19 +231,7 @@ impl Shell {
 
     /// What may be carried out now; the rest waits for the commit of its reason.
     fn due(&mut self, effect: Effect) -> Option<Effect> {
-        let waits = matches!(
-            effect,
-            Effect::RunTool { .. }
-                | Effect::AddRule { .. }
-                | Effect::AskHooks { .. }
-                | Effect::Rework { .. }
-                | Effect::StartChild { .. }
-                | Effect::StopChild { .. }
-                | Effect::TellParent { .. }
-                | Effect::TellRoot
-                | Effect::AskTree { .. }
-        );
-        if !waits {
+        if !waits_for_commit(&effect) {
             return Some(effect);
         }
         match self.outbox.after(After::Effect(effect)) {
@@ -259,6 +250,7 @@ impl Shell {
         let mut encoded = Vec::with_capacity(events.len());
         for event in events {
             encoded.push(EncodedEvent::encode(event).map_err(LoopError::Encode)?);
+            self.watched.see(event);
             self.converse(event);
             self.learn(event);
             self.trace(event);

@@ -2,16 +2,17 @@
 
 use agentd_protocol::{Choice, TodoItem};
 use agentd_tools::Prepared;
-use agentd_turn::{Order, PlanTalk, Talk};
+use agentd_turn::{Delegation, PlanTalk, Talk};
 use serde_json::Value;
 
 /// What a call says, if it is one that the loop answers. Its arguments have passed the tool's schema.
-pub(crate) fn talk(prepared: &Prepared) -> Option<Talk> {
+#[must_use]
+pub fn talk(prepared: &Prepared) -> Option<Talk> {
     match prepared.name.as_ref() {
         "TodoWrite" => Some(Talk::Todo(items(&prepared.input))),
         "ExitPlanMode" => Some(Talk::LeavePlanMode(text(&prepared.input, "plan"))),
         "Plan" => Some(Talk::Plan(plan(&prepared.input))),
-        "Task" => Some(Talk::Delegate(Order {
+        "Task" => Some(Talk::Delegate(Delegation {
             purpose: text(&prepared.input, "description"),
             prompt: text(&prepared.input, "prompt"),
             agent: prepared

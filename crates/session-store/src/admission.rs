@@ -5,6 +5,8 @@ use agentd_actor_kit::{Done, FeedMsg, Handle, Published, Read};
 use agentd_protocol::SessionId;
 use agentd_store::{Append, Backend, Claim, EncodedEvent, Outcome, Snapshot, StoreError};
 use bytes::Bytes;
+use futures_util::FutureExt as _;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -132,13 +134,12 @@ fn admit(semaphore: &Arc<Semaphore>) -> Option<OwnedSemaphorePermit> {
 /// Appends; a lost answer is asked for again with the same append id, which writes nothing twice. The cursor is there
 /// when the events are now durable and nobody has announced them; 0 when only their place is not known.
 async fn settle(backend: &dyn Backend, append: Append) -> (Outcome, Option<u64>) {
-    let first = backend.append(append.clone()).await;
-    let mut outcome = first;
+    let mut outcome = attempt(backend, append.clone()).await;
     for _ in 0..REPEATS {
         if outcome != Outcome::Unknown {
             break;
         }
-        outcome = match backend.append(append.clone()).await {
+        outcome = match attempt(backend, append.clone()).await {
             Outcome::Duplicate { head } => return (Outcome::Duplicate { head }, Some(0)),
             // A refusal now says nothing about the first try.
             Outcome::Failed(_) | Outcome::Full => Outcome::Unknown,
@@ -151,6 +152,17 @@ async fn settle(backend: &dyn Backend, append: Append) -> (Outcome, Option<u64>)
         None
     };
     (outcome, cursor)
+}
+
+/// One try. A panic may have come before the commit or after it: its answer is lost, and nothing else. Viewers would never
+/// hear of a commit that nobody announces.
+async fn attempt(backend: &dyn Backend, append: Append) -> Outcome {
+    let session = append.session;
+    let tried = AssertUnwindSafe(backend.append(append)).catch_unwind().await;
+    tried.unwrap_or_else(|_| {
+        tracing::error!(%session, "an append panicked; it is looked up again");
+        Outcome::Unknown
+    })
 }
 
 fn publish(feed: &Handle<FeedMsg>, session: SessionId, events: Vec<EncodedEvent>, cursor: u64) {

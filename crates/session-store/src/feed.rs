@@ -2,6 +2,7 @@
 
 use crate::state::{FeedLimits, FeedState};
 use agentd_actor_kit::FeedMsg;
+use agentd_fault_points as fault;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -77,7 +78,10 @@ impl Actor for Feed {
     ) -> Result<(), ActorProcessingErr> {
         let feed = &mut state.feed;
         match msg {
-            FeedMsg::Committed(commits) => commits.into_iter().for_each(|commit| feed.committed(commit)),
+            FeedMsg::Committed(commits) => {
+                fault::point(fault::FEED_PUBLISH)?;
+                commits.into_iter().for_each(|commit| feed.committed(commit));
+            }
             FeedMsg::Delta { session, delta } => feed.delta(session, delta),
             FeedMsg::Cold { session } => feed.cold(session),
             FeedMsg::Attach {

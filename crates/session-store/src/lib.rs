@@ -22,4 +22,4 @@ pub use actor::{OnFatal, SessionStore, StoreArgs};
 pub use admission::StoreLimits;
 pub use feed::{Feed, FeedArgs};
 pub use follower::VIEWER_FRAMES;
-pub use state::FeedLimits;
+pub use state::{FeedLimits, FeedState};

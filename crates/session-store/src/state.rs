@@ -42,7 +42,7 @@ struct Channel {
 
 /// Everything that the feed knows.
 #[derive(Debug)]
-pub(crate) struct FeedState {
+pub struct FeedState {
     channels: BTreeMap<SessionId, Channel>,
     pub(crate) fleet: Fleet,
     limits: FeedLimits,
@@ -81,7 +81,9 @@ pub(crate) fn numbered(published: &Published) -> impl Iterator<Item = (u64, &Enc
 }
 
 impl FeedState {
-    pub(crate) const fn new(cursor: u64, limits: FeedLimits) -> Self {
+    /// A feed that has told the fleet-wide stream up to this cursor.
+    #[must_use]
+    pub const fn new(cursor: u64, limits: FeedLimits) -> Self {
         Self {
             channels: BTreeMap::new(),
             fleet: Fleet::new(cursor),
@@ -89,7 +91,8 @@ impl FeedState {
         }
     }
 
-    pub(crate) fn committed(&mut self, published: Published) {
+    /// Events were committed.
+    pub fn committed(&mut self, published: Published) {
         if let Some(channel) = self.channels.get_mut(&published.session) {
             channel.committed(&published, &self.limits);
         }
@@ -99,7 +102,8 @@ impl FeedState {
         }
     }
 
-    pub(crate) fn delta(&mut self, session: SessionId, delta: Delta) {
+    /// A live fragment of a session.
+    pub fn delta(&mut self, session: SessionId, delta: Delta) {
         // A sub-agent speaks of its root, which may be cold and watched by nobody.
         if matches!(delta, Delta::Asks { .. }) && !self.channels.contains_key(&session) {
             return;
@@ -117,7 +121,8 @@ impl FeedState {
         channel.show(session, delta, &self.limits);
     }
 
-    pub(crate) fn cold(&mut self, session: SessionId) {
+    /// The session went cold.
+    pub fn cold(&mut self, session: SessionId) {
         if let Some(channel) = self.channels.get_mut(&session) {
             channel.partial.clear();
             channel.status = None;
@@ -125,7 +130,8 @@ impl FeedState {
         }
     }
 
-    pub(crate) fn attach(&mut self, session: SessionId, viewer: Viewer) -> Attached {
+    /// Somebody follows a session from now on.
+    pub fn attach(&mut self, session: SessionId, viewer: Viewer) -> Attached {
         let channel = self.channels.entry(session).or_default();
         channel
             .followers
@@ -138,7 +144,8 @@ impl FeedState {
         }
     }
 
-    pub(crate) fn detach(&mut self, session: SessionId, id: ViewerId) {
+    /// Somebody stops following.
+    pub fn detach(&mut self, session: SessionId, id: ViewerId) {
         if let Some(channel) = self.channels.get_mut(&session) {
             channel.followers.retain(|follower| follower.viewer.id != id);
             self.tidy(session);
@@ -150,7 +157,7 @@ impl FeedState {
     }
 
     /// How many viewers of a session may decide. One whose queue is closed has left without a word.
-    pub(crate) fn deciders(&mut self, session: SessionId) -> u32 {
+    pub fn deciders(&mut self, session: SessionId) -> u32 {
         let Some(channel) = self.channels.get_mut(&session) else {
             return 0;
         };

@@ -117,7 +117,7 @@ impl Default for NodeConfig {
             data_dir: String::new(),
             socket: String::new(),
             idle_passivate: Duration::from_secs(60),
-            wake_per_second: 50,
+            wake_per_second: 400,
             drain_timeout: Duration::from_secs(30),
         }
     }

@@ -1,12 +1,13 @@
 //! Content-addressed files for blobs that are too large for a row.
 
 use crate::StoreError;
+use crate::directory::{private_dir, sync_names};
 use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,12 +26,6 @@ pub(crate) fn name_of(bytes: &[u8]) -> String {
 /// Whether this can be the name of a blob, and so a file name.
 pub(crate) fn is_name(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
-}
-
-/// Makes a directory that only we can look into, with its parents.
-pub(crate) fn private_dir(path: &Path) -> Result<(), StoreError> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(|error| StoreError::io(path, error))
 }
 
 /// A directory of blobs, one file each, named by content.
@@ -69,12 +64,8 @@ impl BlobFiles {
             let _ = std::fs::remove_file(&draft);
             return Err(StoreError::io(path, error));
         }
-        for dir in [dir, self.dir.as_path()] {
-            File::open(dir)
-                .and_then(|dir| dir.sync_all())
-                .map_err(|error| StoreError::io(dir, error))?;
-        }
-        Ok(())
+        // The directory of all blobs is made when the store is opened.
+        [dir, self.dir.as_path()].into_iter().try_for_each(sync_names)
     }
 
     /// The content of this name, if there is such a file.

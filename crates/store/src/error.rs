@@ -40,6 +40,14 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The disk cannot keep a write-ahead log.
+    #[error("{} cannot have a write-ahead log there (journal mode {mode})", path.display())]
+    NoWriteAhead {
+        /// The database.
+        path: PathBuf,
+        /// What SQLite would do instead.
+        mode: String,
+    },
     /// There is no such session, or it was deleted.
     #[error("no session {0}")]
     NotFound(SessionId),
@@ -83,9 +91,6 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The specification of the fault points is wrong.
-    #[error("fault points: {0}")]
-    BadFaultPoint(String),
 }
 
 impl StoreError {
@@ -99,10 +104,7 @@ impl StoreError {
 
     const fn class(&self) -> FaultClass {
         match self {
-            Self::BadUrl { .. }
-            | Self::NotInBuild { .. }
-            | Self::BadImport { .. }
-            | Self::BadFaultPoint(_) => FaultClass::Invalid,
+            Self::BadUrl { .. } | Self::NotInBuild { .. } | Self::BadImport { .. } => FaultClass::Invalid,
             Self::InUse { .. } | Self::Stopped(_) | Self::NodeLost => FaultClass::Unavailable,
             Self::NewerVersion { .. } => FaultClass::Version,
             Self::NotFound(_) => FaultClass::NotFound,
@@ -111,6 +113,7 @@ impl StoreError {
             Self::Full
             | Self::Refused(_)
             | Self::Foreign { .. }
+            | Self::NoWriteAhead { .. }
             | Self::Database(_)
             | Self::Io { .. }
             | Self::Json(_) => FaultClass::Storage,
@@ -124,6 +127,7 @@ impl StoreError {
             Self::InUse { .. } => "store_in_use",
             Self::NewerVersion { .. } => "store_newer",
             Self::Foreign { .. } => "store_foreign",
+            Self::NoWriteAhead { .. } => "store_no_write_ahead",
             Self::NotFound(_) => "unknown_session",
             Self::NodeLost => "node_lost",
             Self::Full => "store_full",
@@ -135,7 +139,6 @@ impl StoreError {
             Self::Io { .. } => "store_io",
             Self::Json(_) => "store_json",
             Self::BadImport { .. } => "bad_import",
-            Self::BadFaultPoint(_) => "bad_fault_point",
         }
     }
 
@@ -146,6 +149,7 @@ impl StoreError {
             Self::InUse { .. } => Some("stop the other agentd, or give this one another --data-dir"),
             Self::NewerVersion { .. } => Some("start the newer agentd, or use another --data-dir"),
             Self::Foreign { .. } => Some("set store.url to a file of its own"),
+            Self::NoWriteAhead { .. } => Some("put the data directory on a local disk, or mend the disk"),
             Self::Full => Some("free disk space; the store tries again by itself"),
             _ => None,
         }

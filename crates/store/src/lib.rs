@@ -10,13 +10,14 @@
 mod append;
 mod blob;
 mod clock;
+mod directory;
 mod encoded;
 mod error;
-pub mod fault;
 mod jsonl;
 mod lock;
 mod log;
 mod memory;
+mod metrics;
 mod mirror;
 mod open;
 mod read;
@@ -32,6 +33,7 @@ pub use encoded::EncodedEvent;
 pub use error::StoreError;
 pub use jsonl::{Imported, export, import, rebuild};
 pub use log::{Backend, Claim, Incarnation, Placement, SessionLog};
+pub use metrics::StoreMetrics;
 pub use mirror::Mirror;
 pub use open::{Options, open};
 pub use read::{

@@ -3,13 +3,13 @@
 use crate::StoreError;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt};
 use std::path::Path;
 
 /// Held as long as it lives. The file itself stays; removing it would let two daemons lock two files of one name.
 #[derive(Debug)]
 pub(crate) struct StoreLock {
-    _file: File,
+    file: File,
 }
 
 impl StoreLock {
@@ -36,7 +36,13 @@ impl StoreLock {
         }
         file.set_len(0).and_then(|()| file.rewind()).map_err(io)?;
         writeln!(file, "{}", std::process::id()).map_err(io)?;
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+
+    /// Its file was deleted, and most likely the store with it: what is written now nobody would find again, and another
+    /// daemon could lock a new file of the same name.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.file.metadata().is_ok_and(|file| file.nlink() == 0)
     }
 }
 

@@ -1,7 +1,8 @@
 //! The two traits that every backend implements.
 
 use crate::{
-    Append, Charge, Filter, Integrity, Outcome, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched,
+    Append, Charge, Filter, Integrity, Outcome, Page, Range, Row, Snapshot, StoreError, StoreMetrics,
+    StoredKey, Watched,
 };
 use agentd_protocol::{Principal, SessionId, Timestamp};
 use async_trait::async_trait;
@@ -51,6 +52,10 @@ pub trait SessionLog: Send + Sync + Debug {
     async fn close(&self) -> Result<(), StoreError>;
     /// The fleet-wide cursor of the last commit, as it moves.
     fn committed(&self) -> watch::Receiver<u64>;
+    /// What was counted since it was opened; zeros where nothing is counted.
+    fn metrics(&self) -> StoreMetrics {
+        StoreMetrics::default()
+    }
     /// Becomes `Some(reason)` when the store had to stop for good: the owner must end the process.
     fn fatal(&self) -> watch::Receiver<Option<String>>;
 }

@@ -4,8 +4,9 @@ mod state;
 
 use crate::{
     Append, Blob, Charge, Claim, Clock, Filter, Incarnation, Integrity, Outcome, Page, Placement, Range, Row,
-    SessionLog, Snapshot, StoreError, StoredKey, Watched, fault,
+    SessionLog, Snapshot, StoreError, StoredKey, Watched,
 };
+use agentd_fault_points as fault;
 use agentd_protocol::{Principal, SessionId, Timestamp};
 use async_trait::async_trait;
 use bytes::Bytes;

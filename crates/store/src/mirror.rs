@@ -3,7 +3,7 @@
 //! The mirror follows the fleet-wide stream by cursor, so it needs no queue: when it is slow it just reads later. What a
 //! file holds already is read from its end, so a restart, a torn last line or a removed file is repaired from the store.
 
-use crate::blob::private_dir;
+use crate::directory::private_dir;
 use crate::{Backend, Filter, Range, StoreError};
 use agentd_protocol::{Seq, SessionId};
 use bytes::Bytes;

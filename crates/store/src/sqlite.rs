@@ -12,12 +12,14 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use crate::blob::{BlobFiles, ROW_LIMIT, is_name, private_dir};
+use crate::blob::{BlobFiles, ROW_LIMIT, is_name};
+use crate::directory::{durable_dir, private_dir, sync_names};
 use crate::lock::StoreLock;
 use crate::{
     Append, Blob, Charge, Clock, Filter, Integrity, Options, Outcome, Page, Range, Row, SessionLog, Snapshot,
-    StoreError, StoredKey, Watched, fault,
+    StoreError, StoredKey, Watched,
 };
+use agentd_fault_points as fault;
 use agentd_protocol::{Principal, SessionId, Timestamp};
 pub(crate) use append::KEY_LIFE_MS;
 use append::Staged;
@@ -55,10 +57,12 @@ pub(crate) struct SqliteStore {
 
 impl SqliteStore {
     pub(crate) fn open(file: &Path, data_dir: &Path, options: Options) -> Result<Self, StoreError> {
-        private_dir(data_dir)?;
+        durable_dir(data_dir)?;
+        let blobs = data_dir.join("blobs");
+        private_dir(&blobs)?;
         let mut locks = vec![StoreLock::take(&data_dir.join("agentd.lock"))?];
         let parent = file.parent().unwrap_or(data_dir);
-        private_dir(parent)?;
+        durable_dir(parent)?;
         if parent != data_dir {
             // Two daemons with different data directories could still name the same file.
             let mut beside = file.as_os_str().to_owned();
@@ -73,11 +77,13 @@ impl SqliteStore {
             .open(file);
         made.map_err(|error| StoreError::io(file, error))?;
         let connection = schema::open_writer(file, options.max_bytes)?;
+        // SQLite syncs the name of its log, too, and does not look whether that went well.
+        [data_dir, parent].into_iter().try_for_each(sync_names)?;
         Ok(Self {
             file: file.to_owned(),
             writer: Writer::start(connection, locks, options.write_timeout)?,
             readers: Readers::new(file.to_owned(), options.readers, options.read_timeout),
-            files: Arc::new(BlobFiles::new(data_dir.join("blobs"))),
+            files: Arc::new(BlobFiles::new(blobs)),
             clock: options.clock,
             node: AtomicI64::new(0),
         })
@@ -120,16 +126,22 @@ impl SqliteStore {
                 "the append has no event {seq} where it must be"
             )));
         }
-        fault::point(fault::BEFORE_APPEND).map_err(|injected| StoreError::Refused(injected.to_string()))?;
+        let refused = |injected: fault::Injected| StoreError::Refused(injected.to_string());
+        fault::point(fault::BEFORE_APPEND).map_err(refused)?;
+        let kinds = fault::Kinds::of(append.events.iter().map(|event| event.kind.as_ref()));
+        fault::fact(fault::FACT_BEFORE, &kinds).map_err(refused)?;
         self.write_files(&append.blobs).await?;
         let weight = Weight {
             events: append.events.len().max(1),
             bytes: append.bytes(),
         };
         let staged = Staged::new(append, self.owner(), self.clock.clone(), Arc::clone(&self.files))?;
-        self.writer
+        let outcome = self
+            .writer
             .change(weight, move |writer| staged.apply(writer))
-            .await
+            .await?;
+        fault::fact(fault::FACT_AFTER, &kinds).map_err(|_| StoreError::Unknown)?;
+        Ok(outcome)
     }
 }
 
@@ -314,6 +326,10 @@ impl SessionLog for SqliteStore {
         let closed = self.writer.close().await;
         self.readers.close();
         closed
+    }
+
+    fn metrics(&self) -> crate::StoreMetrics {
+        self.writer.metrics()
     }
 
     fn committed(&self) -> watch::Receiver<u64> {

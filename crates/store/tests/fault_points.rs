@@ -1,7 +1,8 @@
 //! The fault points of the store, armed once for this process: a lost answer, then an I/O error in a batch.
 
+use agentd_fault_points as fault;
 use agentd_protocol::{Principal, SessionId, SessionPaused, Stamp, Timestamp};
-use agentd_store::{Append, EncodedEvent, Options, Outcome, Range, fault, open};
+use agentd_store::{Append, EncodedEvent, Options, Outcome, Range, open};
 
 #[tokio::test]
 async fn i1_i2_a_lost_answer_is_resolved_by_repeating_and_an_io_error_stops_the_store() {

@@ -1,7 +1,8 @@
 //! `kill -9` exactly at each fault point of the store, in a process of its own.
 
+use agentd_fault_points as fault;
 use agentd_protocol::{EVENT_VERSION, Event, Principal, SessionId, SessionPaused, Stamp, Timestamp};
-use agentd_store::{Append, EncodedEvent, Options, Outcome, Range, fault, open};
+use agentd_store::{Append, EncodedEvent, Options, Outcome, Range, open};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;

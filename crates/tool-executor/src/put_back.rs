@@ -3,10 +3,11 @@
 use crate::pre_images;
 use crate::run::{EXECUTOR_PAUSE, EXECUTOR_TRIES, blobs};
 use agentd_actor_kit::{Done, Handle, StoreMsg, ToolMsg, ToolPermit};
+use agentd_fault_points as fault;
 use agentd_protocol::{
     EffectClass, HistoryFailed, HistoryStarted, SessionId, ToolOutcome, ToolStatus, UndoApplied,
 };
-use agentd_store::{Blob, fault};
+use agentd_store::Blob;
 use agentd_tools::{Beneath, kept_content};
 use std::path::PathBuf;
 use tokio::time::sleep;
@@ -34,7 +35,7 @@ pub async fn put_back(job: PutBack) -> Result<(UndoApplied, Vec<Blob>), HistoryF
     let Some(permit) = admission(&job).await else {
         return Err(failed("the tool executor is not running, or too many calls wait"));
     };
-    fault::point(fault::BEFORE_SPAWN).map_err(|injected| failed(&injected.to_string()))?;
+    fault::point(fault::REWORK_BEFORE).map_err(|injected| failed(&injected.to_string()))?;
     let contents = kept_content(&job.started.files, &blobs(&job.store)).await?;
     let (started, workdir, max) = (job.started, job.workdir, permit.limits.max_file_bytes);
     let work = tokio::task::spawn_blocking(move || {
@@ -44,7 +45,7 @@ pub async fn put_back(job: PutBack) -> Result<(UndoApplied, Vec<Blob>), HistoryF
     let (applied, images) = work.await.map_err(|error| failed(&error.to_string()))??;
     // What cannot be kept is said in the daemon's log: this undo cannot be undone.
     let mut outcome = ToolOutcome::text(ToolStatus::Ok, "");
-    fault::point(fault::BEFORE_STORE).map_err(|injected| failed(&injected.to_string()))?;
+    fault::point(fault::REWORK_AFTER).map_err(|injected| failed(&injected.to_string()))?;
     let blobs = pre_images::keep(images, (&job.store, job.session), &mut outcome).await;
     Ok((applied, blobs))
 }

@@ -6,8 +6,9 @@ use crate::focus::Focus;
 use crate::kid::ToolStart;
 use crate::pre_images;
 use agentd_actor_kit::{Credit, Done, Handle, Read, RunEvent, SessionMsg, StoreMsg, ToolMsg, ToolPermit};
+use agentd_fault_points as fault;
 use agentd_protocol::{Binding, Delta, SessionId, ToolCallId, ToolOutcome, ToolStatus};
-use agentd_store::{Blob, fault};
+use agentd_store::Blob;
 use agentd_tools::{
     Beneath, BlobSource, Environment, Finished, OnStart, Prepared, ProgressSink, Spilled, ToolContext,
 };

@@ -21,7 +21,7 @@ const PREVIEW_CHARS: usize = 200;
 
 /// What a sub-agent is to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Order {
+pub struct Delegation {
     /// In a few words.
     pub purpose: String,
     /// The whole task.

@@ -34,6 +34,7 @@ mod hooks;
 mod inbox;
 mod input;
 mod intent;
+mod invariants;
 mod jobs;
 mod judging;
 mod launch;
@@ -69,7 +70,7 @@ mod tests;
 pub use agent::Agent;
 pub use config::{Config, OnExpiry};
 pub use context::{ContextRules, Sizes};
-pub use delegate::{Child, Ended, Order};
+pub use delegate::{Child, Delegation, Ended};
 pub use durable::{Attempt, Durable, LastTurn, Mark, OpenHistory, Phase, Totals, Turn, Waiting};
 pub use effect::{Effect, Reply, Shrink, SideCall, Step, Summariser};
 pub use error::FoldError;
@@ -80,6 +81,7 @@ pub use input::{
     SideEnded, TimerKey,
 };
 pub use intent::IntentMatcher;
+pub use invariants::{Held, Order, Violation, Witness, sound_request, stable_prefix};
 pub use jobs::JobEnd;
 pub use open_call::{OpenCall, Stage, Started};
 pub use outer::{Away, Outer, Taught, Tries, Warm};

@@ -362,7 +362,8 @@ fn resumable(durable: &Durable) -> bool {
             .open_calls()
             .any(|call| !matches!(call.stage, Stage::Asking(_))),
         Phase::AtLimit(_) => false,
-        Phase::GaveUp { .. } => true,
-        Phase::Ready | Phase::Streaming(_) | Phase::BackingOff { .. } | Phase::Answered { .. } => free,
+        // A lost attempt is written down also in a pause: else the row says for ever that a model answers.
+        Phase::GaveUp { .. } | Phase::Streaming(_) => true,
+        Phase::Ready | Phase::BackingOff { .. } | Phase::Answered { .. } => free,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::apply::Refusal;
 use crate::approvals;
-use crate::delegate::Order;
+use crate::delegate::Delegation;
 use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::open_call::Stage;
@@ -23,7 +23,7 @@ pub enum Talk {
     /// The person is shown this plan and may end plan mode.
     LeavePlanMode(String),
     /// A sub-agent does it; what it says last is the call's result.
-    Delegate(Order),
+    Delegate(Delegation),
     /// The person is asked; the answer is the call's result.
     Ask {
         /// The question.

@@ -10,6 +10,7 @@ mod guards;
 mod history;
 mod hooks;
 mod inbox;
+mod invariants;
 mod jobs;
 mod limits;
 mod outer;

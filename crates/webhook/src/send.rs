@@ -4,6 +4,7 @@ use crate::error::WebhookError;
 use crate::note::Note;
 use crate::schedule::{pause, worth_another_try};
 use crate::signature::signature;
+use agentd_fault_points as fault;
 use agentd_protocol::Timestamp;
 use agentd_settings::{PermissionConfig, WebhookConfig};
 use reqwest::header::CONTENT_TYPE;
@@ -119,16 +120,20 @@ impl Webhooks {
     async fn deliver(&self, url: &str, note: &Note) {
         let mut tried = 0;
         loop {
-            let answer = self.post(url, note).await;
+            let sent = match fault::point(fault::WEBHOOK_SEND) {
+                Ok(()) => Ok(self.post(url, note).await),
+                Err(injected) => Err(injected),
+            };
             tried += 1;
-            let (why, again) = match answer {
-                Ok(answer) if answer.status().is_success() => return,
-                Ok(answer) => (
+            let (why, again) = match sent {
+                Err(injected) => (injected.to_string(), true),
+                Ok(Ok(answer)) if answer.status().is_success() => return,
+                Ok(Ok(answer)) => (
                     answer.status().to_string(),
                     worth_another_try(answer.status().as_u16()),
                 ),
                 // Its text would have the address, which may have a token in it.
-                Err(error) => (error.without_url().to_string(), true),
+                Ok(Err(error)) => (error.without_url().to_string(), true),
             };
             let Some(pause) = pause(tried, self.config.retries).filter(|_| again) else {
                 tracing::warn!(note = note.key, tried, why, "a webhook was not taken");

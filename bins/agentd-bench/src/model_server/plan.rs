@@ -1,19 +1,24 @@
 //! What a conversation wants from the server: words in its first prompt, so that requests need no state.
 
+use super::speech::Speech;
 use memchr::memmem;
+use serde_json::{Value, json};
 
-/// `plan:KEY steps=20 tool=Bash:true text=done fail=2:529:1 hang=3 hangs=1;` somewhere in the prompt. Ends with `;`.
+/// `plan:KEY steps=20 tool=bash command=true text=done fail=2:529:1 hang=3 hangs=1 first=200;` somewhere in the prompt.
+/// Ends with `;`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
     /// Tells conversations apart where failures are counted.
     pub key: String,
     /// Steps with a tool call before the final text.
     pub steps: usize,
+    /// Which tool is called.
+    pub tool: PlanTool,
     /// The shell command of each step's `Bash` call.
     pub command: String,
     /// Calls in one step.
     pub calls: usize,
-    /// The final text.
+    /// The final text; `@now` in it becomes the time when it is said, in microseconds.
     pub text: String,
     /// The first N attempts fail with this status and this `Retry-After` in seconds.
     pub fail: Option<(u32, u16, Option<u64>)>,
@@ -21,13 +26,36 @@ pub struct Plan {
     pub hang: Option<usize>,
     /// It hangs this often and then answers; absent: always.
     pub hangs: Option<u32>,
+    /// Milliseconds before the first byte of each answer; absent: as the server does it.
+    pub first_ms: Option<u64>,
+}
+
+/// What a step calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum PlanTool {
+    /// `Bash` with the plan's command.
+    #[default]
+    Bash,
+    /// `Read` of a line of `bench.txt`.
+    Read,
+    /// Both in turn.
+    Mix,
+}
+
+/// A tool call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    /// The tool's name.
+    pub name: &'static str,
+    /// Its arguments.
+    pub input: Value,
 }
 
 /// What one request is answered with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Tool calls: the commands.
-    Calls(Vec<String>),
+    /// Tool calls.
+    Calls(Vec<Call>),
     /// The final text.
     Text(String),
     /// Some text, then silence.
@@ -47,12 +75,14 @@ impl Default for Plan {
         Self {
             key: String::new(),
             steps: 0,
+            tool: PlanTool::Bash,
             command: "true".to_owned(),
             calls: 1,
             text: "All done.".to_owned(),
             fail: None,
             hang: None,
             hangs: None,
+            first_ms: None,
         }
     }
 }
@@ -62,19 +92,16 @@ impl Plan {
     #[must_use]
     pub fn read(body: &[u8]) -> Self {
         let mut plan = Self::default();
-        let Some(start) = memmem::rfind(body, b"plan:") else {
-            return plan;
-        };
-        let rest = body.get(start + 5..).unwrap_or_default();
-        let end = memchr::memchr(b';', rest).unwrap_or(0);
-        let words = String::from_utf8_lossy(rest.get(..end).unwrap_or_default()).into_owned();
-        for (n, word) in words.split_whitespace().enumerate() {
+        for (n, word) in words_of(body).split_whitespace().enumerate() {
             match word.split_once('=') {
                 None if n == 0 => word.clone_into(&mut plan.key),
                 Some(("steps", value)) => plan.steps = value.parse().unwrap_or(0),
                 Some(("calls", value)) => plan.calls = value.parse().unwrap_or(1),
+                Some(("tool", "read")) => plan.tool = PlanTool::Read,
+                Some(("tool", "mix")) => plan.tool = PlanTool::Mix,
                 Some(("hang", value)) => plan.hang = value.parse().ok(),
                 Some(("hangs", value)) => plan.hangs = value.parse().ok(),
+                Some(("first", value)) => plan.first_ms = value.parse().ok(),
                 Some(("command", value)) => plan.command = value.replace('_', " "),
                 Some(("text", value)) => plan.text = value.replace('_', " "),
                 Some(("fail", value)) => plan.fail = fail(value),
@@ -93,25 +120,78 @@ impl Plan {
         }
     }
 
-    /// The step that this request is at: one assistant message per step so far since the plan was given.
+    /// The step that a request is at: so many steps were done since the plan was given.
     #[must_use]
-    pub fn step(&self, body: &[u8]) -> Step {
-        let since = memmem::rfind(body, b"plan:").unwrap_or(0);
-        let done =
-            memmem::find_iter(body.get(since..).unwrap_or_default(), b"\"role\":\"assistant\"").count();
+    pub fn step(&self, done: usize) -> Step {
         if self.hang == Some(done) {
             return Step::Hang("Thinking about it".to_owned());
         }
         if done < self.steps {
-            return Step::Calls((0..self.calls).map(|n| self.command_at(done, n)).collect());
+            return Step::Calls((0..self.calls).map(|n| self.call_at(done, n)).collect());
         }
         Step::Text(self.text.clone())
     }
 
-    fn command_at(&self, step: usize, call: usize) -> String {
-        // Each call is a little different, so that no guard against repetition speaks.
-        self.command.replace("{n}", &format!("{step}.{call}")) + &format!(" # {step}.{call}")
+    /// Steps that were done since the plan was given, by what the dialect calls an answer of the model.
+    #[must_use]
+    pub(super) fn done(&self, body: &[u8], speech: Speech) -> usize {
+        let since = memmem::rfind(body, b"plan:").unwrap_or(0);
+        let rest = body.get(since..).unwrap_or_default();
+        match speech.mark() {
+            // A prompt that we made ourselves says it.
+            None => {
+                memmem::find(rest, b"done:").map_or(0, |at| number(rest.get(at + 5..).unwrap_or_default()))
+            }
+            Some((mark, per_call)) => {
+                let found = memmem::find_iter(rest, mark).count();
+                if per_call {
+                    found / self.calls.max(1)
+                } else {
+                    found
+                }
+            }
+        }
     }
+
+    fn call_at(&self, step: usize, call: usize) -> Call {
+        // Each call is a little different, so that no guard against repetition speaks.
+        let read = match self.tool {
+            PlanTool::Bash => false,
+            PlanTool::Read => true,
+            PlanTool::Mix => (step + call) % 2 == 1,
+        };
+        if read {
+            let line = (step + call) % 1_000 + 1;
+            return Call {
+                name: "Read",
+                input: json!({ "file_path": "bench.txt", "offset": line, "limit": 1 }),
+            };
+        }
+        let at = format!("{step}.{call}");
+        let command = self.command.replace("{n}", &at) + &format!(" # {at}");
+        Call {
+            name: "Bash",
+            input: json!({ "command": command }),
+        }
+    }
+}
+
+/// The words of the last plan in a request.
+pub(super) fn words_of(body: &[u8]) -> String {
+    let Some(start) = memmem::rfind(body, b"plan:") else {
+        return String::new();
+    };
+    let rest = body.get(start + 5..).unwrap_or_default();
+    let end = memchr::memchr(b';', rest).unwrap_or(0);
+    String::from_utf8_lossy(rest.get(..end).unwrap_or_default()).into_owned()
+}
+
+fn number(text: &[u8]) -> usize {
+    text.iter()
+        .take_while(|byte| byte.is_ascii_digit())
+        .fold(0, |sum: usize, byte| {
+            sum.saturating_mul(10).saturating_add(usize::from(byte - b'0'))
+        })
 }
 
 fn fail(value: &str) -> Option<(u32, u16, Option<u64>)> {
@@ -132,8 +212,24 @@ mod tests {
         let body = prompt.as_bytes();
         let plan = Plan::read(body);
         assert_eq!(plan.fail, Some((1, 503, Some(2))));
-        assert_eq!(plan.step(body), Step::Calls(vec!["echo hi # 0.0".to_owned()]));
+        let call = Call {
+            name: "Bash",
+            input: json!({ "command": "echo hi # 0.0" }),
+        };
+        assert_eq!(
+            plan.step(plan.done(body, Speech::Anthropic)),
+            Step::Calls(vec![call])
+        );
         let later = format!(r#"{prompt},{{"role":"assistant"}},{{"role":"assistant"}}]"#);
-        assert_eq!(plan.step(later.as_bytes()), Step::Text("bye now".to_owned()));
+        let done = plan.done(later.as_bytes(), Speech::Anthropic);
+        assert_eq!(plan.step(done), Step::Text("bye now".to_owned()));
+    }
+
+    #[test]
+    fn parallel_calls_of_a_dialect_without_messages_are_one_step() {
+        let body = br#""plan:a steps=2 calls=2;" {"type":"function_call"},{"type":"function_call"},{"type":"function_call_output"}"#;
+        assert_eq!(Plan::read(body).done(body, Speech::Responses), 1);
+        let body = b"plan:a steps=12; done:11;";
+        assert_eq!(Plan::read(body).done(body, Speech::Completion), 11);
     }
 }

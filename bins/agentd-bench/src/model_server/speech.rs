@@ -1,22 +1,69 @@
-//! The two ways of speaking: Anthropic's and OpenAI's server-sent events.
+//! The ways of speaking: what a step looks like in each dialect's stream.
 
-use super::plan::Step;
+mod completion;
+mod gemini;
+mod messages;
+mod ollama;
+mod open_ai;
+mod responses;
+
+use super::plan::{Plan, Step, words_of};
 use bytes::Bytes;
 use serde_json::{Value, json};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The dialect of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Speech {
     Anthropic,
     OpenAi,
+    Responses,
+    Gemini,
+    Ollama,
+    Completion,
 }
 
 impl Speech {
+    /// By the address that was asked.
+    pub(super) fn of(path: &str) -> Option<Self> {
+        match path {
+            "/v1/messages" => Some(Self::Anthropic),
+            "/v1/chat/completions" => Some(Self::OpenAi),
+            "/v1/responses" => Some(Self::Responses),
+            "/api/chat" => Some(Self::Ollama),
+            "/completion" => Some(Self::Completion),
+            gemini if gemini.ends_with(":streamGenerateContent") => Some(Self::Gemini),
+            _ => None,
+        }
+    }
+
+    /// What stands in a request for each answer of the model so far, and whether each call has one of its own.
+    pub(super) const fn mark(self) -> Option<(&'static [u8], bool)> {
+        match self {
+            Self::Anthropic | Self::OpenAi | Self::Ollama => Some((b"\"role\":\"assistant\"", false)),
+            Self::Responses => Some((b"\"type\":\"function_call\"", true)),
+            Self::Gemini => Some((b"\"role\":\"model\"", false)),
+            Self::Completion => None,
+        }
+    }
+
+    /// The type of the stream.
+    pub(super) const fn content_type(self) -> &'static str {
+        match self {
+            Self::Ollama => "application/x-ndjson",
+            _ => "text/event-stream",
+        }
+    }
+
     /// The stream's chunks, one per event.
     pub(super) fn chunks(self, step: &Step) -> Vec<Bytes> {
         let events = match self {
-            Self::Anthropic => anthropic(step),
-            Self::OpenAi => open_ai(step),
+            Self::Anthropic => messages::events(step),
+            Self::OpenAi => open_ai::events(step),
+            Self::Responses => responses::events(step),
+            Self::Gemini => gemini::events(step),
+            Self::Ollama => ollama::events(step),
+            Self::Completion => completion::events(step),
         };
         let mut chunks: Vec<Bytes> = events.iter().map(|event| self.frame(event)).collect();
         if self == Self::OpenAi && !step.hang() {
@@ -27,11 +74,12 @@ impl Speech {
 
     fn frame(self, event: &Value) -> Bytes {
         match self {
-            Self::Anthropic => {
+            Self::Anthropic | Self::Responses => {
                 let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
                 Bytes::from(format!("event: {kind}\ndata: {event}\n\n"))
             }
-            Self::OpenAi => Bytes::from(format!("data: {event}\n\n")),
+            Self::OpenAi | Self::Gemini | Self::Completion => Bytes::from(format!("data: {event}\n\n")),
+            Self::Ollama => Bytes::from(format!("{event}\n")),
         }
     }
 
@@ -44,95 +92,36 @@ impl Speech {
             _ => "api_error",
         };
         match self {
-            Self::Anthropic => {
-                json!({"type": "error", "error": {"type": kind, "message": "as planned"}}).to_string()
+            Self::Anthropic => json!({"type": "error", "error": {"type": kind, "message": "as planned"}}),
+            Self::Gemini => {
+                json!({"error": {"code": status, "message": "as planned", "status": "UNAVAILABLE"}})
             }
-            Self::OpenAi => json!({"error": {"type": kind, "message": "as planned"}}).to_string(),
+            Self::Ollama => json!({"error": "as planned"}),
+            _ => json!({"error": {"type": kind, "message": "as planned"}}),
         }
+        .to_string()
     }
 }
 
+/// What the server of raw completions makes of messages: the plan, and how far it is.
+pub(super) fn template(body: &[u8]) -> String {
+    let done = Plan::read(body).done(body, Speech::OpenAi);
+    json!({ "prompt": format!("plan:{}; done:{done};", words_of(body)) }).to_string()
+}
+
+/// A text as it is said: `@now` is the time.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "two processes of one machine compare it"
+)]
+fn said(text: &str) -> String {
+    if !text.contains("@now") {
+        return text.to_owned();
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    text.replace("@now", &now.as_micros().to_string())
+}
+
 fn words(text: &str) -> Vec<String> {
-    text.split_inclusive(' ').map(str::to_owned).collect()
-}
-
-fn anthropic(step: &Step) -> Vec<Value> {
-    let usage = json!({"input_tokens": 100, "output_tokens": 1, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0});
-    let mut events = vec![
-        json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "test",
-            "content": [], "stop_reason": null, "usage": usage}}),
-    ];
-    let text = |index: usize, text: &str, events: &mut Vec<Value>| {
-        events.push(json!({"type": "content_block_start", "index": index, "content_block": {"type": "text", "text": ""}}));
-        for word in words(text) {
-            events.push(json!({"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": word}}));
-        }
-    };
-    let stop = match step {
-        Step::Hang(partial) => {
-            text(0, partial, &mut events);
-            return events;
-        }
-        Step::Text(answer) => {
-            text(0, answer, &mut events);
-            events.push(json!({"type": "content_block_stop", "index": 0}));
-            "end_turn"
-        }
-        Step::Calls(commands) => {
-            for (index, command) in commands.iter().enumerate() {
-                let arguments = json!({"command": command}).to_string();
-                // Providers repeat their ids; ours must not depend on them.
-                let block =
-                    json!({"type": "tool_use", "id": format!("toolu_{index}"), "name": "Bash", "input": {}});
-                events.push(json!({"type": "content_block_start", "index": index, "content_block": block}));
-                let delta = json!({"type": "input_json_delta", "partial_json": arguments});
-                events.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
-                events.push(json!({"type": "content_block_stop", "index": index}));
-            }
-            "tool_use"
-        }
-    };
-    events.push(
-        json!({"type": "message_delta", "delta": {"stop_reason": stop}, "usage": {"output_tokens": 20}}),
-    );
-    events.push(json!({"type": "message_stop"}));
-    events
-}
-
-fn open_ai(step: &Step) -> Vec<Value> {
-    let chunk = |delta: Value, finish: Option<&str>| {
-        json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "test",
-            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
-    };
-    let mut events = vec![chunk(json!({"role": "assistant", "content": ""}), None)];
-    let finish = match step {
-        Step::Hang(text) | Step::Text(text) => {
-            events.extend(
-                words(text)
-                    .into_iter()
-                    .map(|word| chunk(json!({"content": word}), None)),
-            );
-            if step.hang() {
-                return events;
-            }
-            "stop"
-        }
-        Step::Calls(commands) => {
-            for (index, command) in commands.iter().enumerate() {
-                let arguments = json!({"command": command}).to_string();
-                let start = json!({"index": index, "id": format!("call_{index}"), "type": "function",
-                    "function": {"name": "Bash", "arguments": ""}});
-                events.push(chunk(json!({"tool_calls": [start]}), None));
-                let rest = json!({"index": index, "function": {"arguments": arguments}});
-                events.push(chunk(json!({"tool_calls": [rest]}), None));
-            }
-            "tool_calls"
-        }
-    };
-    events.push(chunk(json!({}), Some(finish)));
-    events.push(
-        json!({"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "test", "choices": [],
-        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}}),
-    );
-    events
+    said(text).split_inclusive(' ').map(str::to_owned).collect()
 }

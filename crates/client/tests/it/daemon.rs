@@ -137,7 +137,10 @@ async fn a_subscription_replays_syncs_and_follows_and_leaves_when_dropped() {
         daemon
             .h
             .feed
-            .call(Duration::from_secs(5), |done| FeedMsg::Deciders { sessions: vec![session], done })
+            .call(Duration::from_secs(5), |done| FeedMsg::Deciders {
+                sessions: vec![session],
+                done,
+            })
     };
     let left = async {
         while deciders().await != Ok(0) {

@@ -20,6 +20,8 @@ pub(super) enum Trick {
     Drop,
     /// Writes it, and drops the question.
     WriteAndDrop,
+    /// Drops the question, and writes it only when the next change comes: the disk stood still.
+    Stall,
 }
 
 /// What the test says to its peers, and what it sees of them.
@@ -28,6 +30,8 @@ pub(super) struct Strings {
     pub(super) log: Arc<CountingLog>,
     pub(super) tricks: Mutex<VecDeque<Trick>>,
     pub(super) swallowed: Mutex<Vec<Done<Outcome>>>,
+    /// What stands in the writer's queue.
+    pub(super) queued: Mutex<Option<Append>>,
     pub(super) commits: UnboundedSender<(SessionId, Vec<String>)>,
     /// By tool; absent: allow. `None`: the gate says nothing (it drops the question).
     pub(super) verdicts: Mutex<BTreeMap<String, Option<VerdictKind>>>,
@@ -100,7 +104,10 @@ impl Strings {
     async fn store(&self, message: StoreMsg) {
         match message {
             StoreMsg::Append { append, done } => self.append(append, done).await,
-            StoreMsg::Claim { session, done } => done.answer(self.log.claim(session).await),
+            StoreMsg::Claim { session, done } => {
+                self.catch_up().await;
+                done.answer(self.log.claim(session).await);
+            }
             StoreMsg::Read(Read::Load { session, range, done }) => {
                 done.answer(self.log.load(session, range).await);
             }
@@ -123,9 +130,22 @@ impl Strings {
                 self.write(append).await;
                 return drop(done);
             }
+            Some(Trick::Stall) => {
+                *self.queued.lock().unwrap() = Some(append);
+                return drop(done);
+            }
             None => {}
         }
+        self.catch_up().await;
         done.answer(self.write(append).await);
+    }
+
+    /// What was queued before is written first.
+    async fn catch_up(&self) {
+        let queued = self.queued.lock().unwrap().take();
+        if let Some(append) = queued {
+            self.write(append).await;
+        }
     }
 
     async fn write(&self, append: Append) -> Outcome {

@@ -1,9 +1,10 @@
 //! A store that refuses, forgets to answer, or goes down.
 
 use super::peers::Trick;
-use super::world::{World, rename};
+use super::world::{World, input, rename};
 use agentd_protocol::{FaultClass, LoopLimits};
 use agentd_store::{Outcome, Placement as _};
+use agentd_turn::Command;
 
 #[tokio::test(start_paused = true)]
 async fn i9_a_loop_whose_append_is_fenced_stops_and_its_state_is_forgotten() {
@@ -49,5 +50,22 @@ async fn a_turn_goes_on_after_the_store_lost_an_append() {
     let second = world.model().await;
     assert_eq!(second.job.attempt, 2);
     second.answer("done");
+    world.until(session, "turn.finished").await;
+}
+
+/// Found by the simulator: the list row is read beside the writer, so it may be older than what the writer still has.
+#[tokio::test(start_paused = true)]
+async fn i6_an_input_that_a_slow_disk_keeps_after_all_is_not_forgotten() {
+    let mut world = World::new().await;
+    let session = world.create_with(LoopLimits::default(), None).await;
+    world.trick(Trick::Stall);
+    let fault = world
+        .ask(session, Command::Send(input("do it")))
+        .await
+        .unwrap_err();
+    assert_eq!(fault.class, FaultClass::Storage);
+    world.model().await.gone().await;
+    // Nobody asks again, and the turn begins all the same.
+    world.model().await.answer("done");
     world.until(session, "turn.finished").await;
 }

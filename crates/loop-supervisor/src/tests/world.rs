@@ -148,6 +148,7 @@ impl World {
             log: Arc::new(CountingLog::new(log)),
             tricks: Mutex::default(),
             swallowed: Mutex::default(),
+            queued: Mutex::default(),
             commits: commits_tx,
             verdicts: Mutex::default(),
             hanging: Mutex::default(),

@@ -4,7 +4,7 @@ use super::{AGAIN, END_WITHIN, Resident, next_dead};
 use crate::bounds::{Bound, Bounds, Exceeded};
 use crate::error::SandboxError;
 use crate::frame::Report;
-use crate::processes::{Table, signal, table, with_descendants};
+use crate::processes::{Table, below, childless, signal, table, with_descendants};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -21,12 +21,12 @@ impl Resident {
             return Ok(());
         }
         self.guard.look();
-        let table = table();
-        let living = self.living_of(&table);
-        if living.is_empty() {
+        if childless() {
             self.watch.rest();
             return Ok(());
         }
+        let table = below(self.own);
+        let living = self.living_of(&table);
         let Some(exceeded) = self.watch.look(&table, &living, begun) else {
             return Ok(());
         };
@@ -84,6 +84,9 @@ impl Resident {
     }
 
     fn living(&self) -> BTreeSet<i32> {
+        if childless() {
+            return BTreeSet::new();
+        }
         self.living_of(&table())
     }
 

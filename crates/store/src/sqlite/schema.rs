@@ -80,10 +80,14 @@ pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, Sto
     writer.busy_timeout(Duration::from_secs(5))?;
     writer.set_prepared_statement_cache_capacity(64);
     check_ours(&writer, file)?;
+    // Before anything is set that changes the file.
+    known_version(&writer, &MIGRATIONS)?;
     writer.execute_batch(
-        "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=1000;
-         PRAGMA cache_size=-8192; PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=16777216;",
+        "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=1000; PRAGMA cache_size=-8192;
+         PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=16777216;",
     )?;
+    write_ahead(&writer, file)?;
+    write_back(&writer)?;
     if max_bytes > 0 {
         let page: i64 = writer.query_row("PRAGMA page_size", [], |row| row.get(0))?;
         let pages = i64::try_from(max_bytes).unwrap_or(i64::MAX) / page.max(1);
@@ -91,6 +95,32 @@ pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, Sto
     }
     migrate(&mut writer, &MIGRATIONS)?;
     Ok(writer)
+}
+
+/// A disk that cannot have a write-ahead log is refused: SQLite then goes on with a rollback journal, and that loses the
+/// last commit with the power. It says so in the answer, or by an error *after* the answer, when the change of mode is
+/// committed: so the pragma is run to its end, and asked again.
+fn write_ahead(writer: &Connection, file: &Path) -> Result<(), StoreError> {
+    let mut change = writer.prepare("PRAGMA journal_mode=WAL")?;
+    let mut answers = change.query([])?;
+    while answers.next()?.is_some() {}
+    let mode: String = writer.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    if mode == "wal" {
+        return Ok(());
+    }
+    Err(StoreError::NoWriteAhead {
+        path: file.to_owned(),
+        mode,
+    })
+}
+
+/// Begins with an empty log. A sync that failed in an earlier process may have left a hole in the log that only a loss of
+/// power shows, and everything after a hole is lost: what can be read now is written once more, into the database.
+fn write_back(writer: &Connection) -> Result<(), StoreError> {
+    let mut back = writer.prepare("PRAGMA wal_checkpoint(TRUNCATE)")?;
+    let mut answers = back.query([])?;
+    while answers.next()?.is_some() {}
+    Ok(())
 }
 
 /// Opens a connection that only reads.
@@ -127,13 +157,19 @@ fn is_not_a_database(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase)
 }
 
-/// Applies the steps that the file has not seen. A file with more steps than we know is refused untouched.
-pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreError> {
+/// The version of the file, unless it is newer than these steps.
+fn known_version(connection: &Connection, steps: &[&str]) -> Result<i64, StoreError> {
     let found: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     let known = i64::try_from(steps.len()).unwrap_or(i64::MAX);
     if found > known {
         return Err(StoreError::NewerVersion { found, known });
     }
+    Ok(found)
+}
+
+/// Applies the steps that the file has not seen. A file with more steps than we know is refused untouched.
+pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> Result<(), StoreError> {
+    let found = known_version(connection, steps)?;
     for (version, step) in (1_i64..).zip(steps).filter(|(version, _)| *version > found) {
         let tx = connection.transaction()?;
         tx.execute_batch(step)?;

@@ -1,8 +1,10 @@
 //! The one thread that writes: it takes whatever waits, makes it one transaction, commits, then answers.
 
 use super::values::size;
+use crate::StoreError;
 use crate::lock::StoreLock;
-use crate::{StoreError, fault};
+use crate::metrics::{Counters, StoreMetrics};
+use agentd_fault_points as fault;
 use rusqlite::{Connection, ErrorCode};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -88,6 +90,7 @@ pub(super) struct Writer {
     timeout: Duration,
     committed: watch::Receiver<u64>,
     fatal: watch::Receiver<Option<String>>,
+    counters: Arc<Counters>,
 }
 
 impl Writer {
@@ -102,10 +105,12 @@ impl Writer {
         let (queue, orders) = mpsc::channel(QUEUE);
         let (committed_tx, committed) = watch::channel(size(last));
         let (fatal_tx, fatal) = watch::channel(None);
+        let counters = Arc::new(Counters::default());
         let state = Thread {
             writer,
             committed: committed_tx,
             fatal: fatal_tx,
+            counters: Arc::clone(&counters),
         };
         let thread = std::thread::Builder::new()
             .name("store-writer".to_owned())
@@ -119,6 +124,7 @@ impl Writer {
             timeout,
             committed,
             fatal,
+            counters,
         })
     }
 
@@ -128,7 +134,8 @@ impl Writer {
         T: Send + 'static,
         F: FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     {
-        let deadline = Instant::now() + self.timeout;
+        let begun = Instant::now();
+        let deadline = begun + self.timeout;
         let kib = u32::try_from(weight.bytes / 1024 + 1)
             .unwrap_or(QUEUE_KIB)
             .min(QUEUE_KIB);
@@ -150,7 +157,10 @@ impl Writer {
             Err(_) => return Err(StoreError::Busy("the write queue is full")),
         }
         match timeout_at(deadline, answer).await {
-            Ok(Ok(result)) => result,
+            Ok(Ok(result)) => {
+                self.counters.change(begun.elapsed());
+                result
+            }
             // The thread ended with the change in its queue or in its hands.
             Ok(Err(_)) | Err(_) => Err(StoreError::Unknown),
         }
@@ -169,6 +179,10 @@ impl Writer {
             .await
             .map_err(|_| StoreError::Unknown)?
             .or(Ok(()))
+    }
+
+    pub(super) fn metrics(&self) -> StoreMetrics {
+        self.counters.read()
     }
 
     pub(super) fn committed(&self) -> watch::Receiver<u64> {
@@ -203,6 +217,7 @@ struct Thread {
     writer: Connection,
     committed: watch::Sender<u64>,
     fatal: watch::Sender<Option<String>>,
+    counters: Arc<Counters>,
 }
 
 impl Drop for Thread {
@@ -235,6 +250,12 @@ impl Thread {
                 }
                 let open = weight.events < BATCH_EVENTS && weight.bytes < BATCH_BYTES;
                 next = if open { orders.try_recv().ok() } else { None };
+            }
+            if lock.iter().any(StoreLock::is_gone) {
+                self.stop(
+                    "its lock file was deleted, and most likely the data with it",
+                    false,
+                );
             }
             self.write(&mut batch);
         }
@@ -273,6 +294,7 @@ impl Thread {
         if let Some(why) = self.fatal.borrow().clone() {
             return Ending::Stopped(why);
         }
+        let begun = std::time::Instant::now();
         if let Err(error) = self.apply(batch) {
             let ending = self.judge(&error, false);
             self.roll_back();
@@ -288,6 +310,7 @@ impl Thread {
             return ending;
         }
         let after = fault::point(fault::AFTER_COMMIT);
+        self.counters.batch(batch.len(), begun.elapsed());
         self.announce();
         if after.is_ok() {
             Ending::Committed

@@ -256,3 +256,16 @@ fn a_snapshot_goes_on_like_the_log() {
         world.agent.durable()
     );
 }
+
+/// Found by the simulator: nobody woke such a session, and lists said that its model answers.
+#[test]
+fn i6_an_attempt_that_is_lost_in_a_pause_does_not_run_for_ever() {
+    let mut world = World::running(LoopLimits::default());
+    world.command(Command::Pause { reason: "x".into() }).unwrap();
+    assert_eq!(world.state(), RunState::RunningModel);
+    assert!(world.summary().resumable, "a new incarnation closes what is gone");
+    world.restart();
+    assert_eq!(world.kinds(), ["session.recovered"]);
+    assert_eq!(world.state(), RunState::Paused);
+    assert!(world.agent.at_rest() && !world.summary().resumable);
+}

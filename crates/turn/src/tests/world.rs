@@ -597,7 +597,7 @@ impl World {
                 ..Binding::default()
             }),
             talk: (name == "Task").then(|| {
-                Talk::Delegate(Order {
+                Talk::Delegate(Delegation {
                     purpose: "a part".into(),
                     prompt: "do it".into(),
                     agent: None,
@@ -853,6 +853,10 @@ impl World {
 
     /// Checks what must be true of every log that came to rest.
     pub(super) fn check_log(&self) {
+        let mut witness = Witness::default();
+        for event in &self.log {
+            assert_eq!(witness.see(event), Ok(()), "{event:?}");
+        }
         assert_eq!(
             unanswered(&self.log),
             BTreeSet::new(),

@@ -1,0 +1,142 @@
+//! The configuration of the daemon under load.
+
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// The environment variable with the key; no server looks at it.
+pub(crate) const KEY: &str = "AGENTD_BENCH_KEY";
+
+/// The daemon, and how it is set up.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DaemonArgs {
+    /// Use this daemon instead of building one
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) agentd: Option<PathBuf>,
+    /// Use this model server instead of our own (it must follow our plans to be comparable)
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) model_url: Option<String>,
+    /// The sandbox of commands
+    #[arg(long, global = true, value_enum, default_value = "confined")]
+    pub(crate) sandbox: Level,
+    /// The dialect that daemon and model server speak
+    #[arg(long, global = true, value_enum, default_value = "anthropic")]
+    pub(crate) dialect: DialectName,
+    /// What the steps call
+    #[arg(long, global = true, value_enum, default_value = "bash")]
+    pub(crate) tools: ToolMix,
+    /// Settings of a mode, as sections that are not below.
+    #[arg(skip)]
+    pub(crate) more: &'static str,
+}
+
+/// A level of the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Level {
+    None,
+    Confined,
+    Isolated,
+}
+
+/// What a step calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ToolMix {
+    /// `true` in a shell
+    Bash,
+    /// A line of a file, read by the daemon itself
+    Read,
+    /// Both in turn
+    Mix,
+    /// Nothing: each step is a turn
+    None,
+}
+
+/// A dialect by its name in the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DialectName {
+    Anthropic,
+    OpenaiChat,
+    OpenaiResponses,
+    Gemini,
+    Ollama,
+    LlamaCompletion,
+}
+
+impl DialectName {
+    fn name(self) -> String {
+        self.to_possible_value()
+            .map(|value| value.get_name().to_owned())
+            .unwrap_or_default()
+    }
+
+    /// The path that the dialect's address has besides the host.
+    const fn base(self) -> &'static str {
+        match self {
+            Self::OpenaiChat | Self::OpenaiResponses => "/v1",
+            _ => "",
+        }
+    }
+}
+
+impl ToolMix {
+    /// A plan of so many steps.
+    pub(crate) fn plan(self, key: &str, steps: u32) -> String {
+        let (tool, steps) = match self {
+            Self::Bash => ("bash", steps),
+            Self::Read => ("read", steps),
+            Self::Mix => ("mix", steps),
+            Self::None => ("bash", 0),
+        };
+        format!("plan:{key} steps={steps} tool={tool} command=true;")
+    }
+}
+
+impl DaemonArgs {
+    /// The configuration file.
+    pub(crate) fn text(&self, url: &str) -> String {
+        let dialect = self.dialect.name();
+        let base = self.dialect.base();
+        let level = match self.sandbox {
+            Level::None => "none",
+            Level::Confined => "confined",
+            Level::Isolated => "isolated",
+        };
+        let protocol = match self.dialect {
+            DialectName::LlamaCompletion => "tool_protocol = \"json-text\"",
+            _ => "",
+        };
+        format!(
+            r#"[model]
+default = "bench"
+[permission]
+mode = "yolo"
+[node]
+idle_passivate = "1s"
+[limits]
+sessions_hot = 8192
+connections = 4096
+[retry]
+base_ms = 100
+[providers.bench]
+dialect = "{dialect}"
+base_url = "{url}{base}"
+credentials = [{{ name = "main", env = "{KEY}" }}]
+max_concurrent = 8192
+[models.bench]
+provider = "bench"
+model = "bench"
+context_window = 10000000
+{protocol}
+[sandbox]
+level = "{level}"
+require = "{level}"
+max_memory_bytes = 1073741824
+[loop]
+turn_cap = 5000
+[tools]
+max_lines = 100000
+max_bytes = 1000000
+{more}"#,
+            more = self.more
+        )
+    }
+}

@@ -1,0 +1,184 @@
+//! What can be measured.
+
+use crate::active::{self, ActiveArgs};
+use crate::attaching::{self, AttachArgs};
+use crate::config::DaemonArgs;
+use crate::daemon::Bench;
+use crate::fleet::{self, FleetArgs};
+use crate::idle::{self, IdleArgs};
+use crate::long::{self, LongArgs};
+use crate::model_process::{self, MannerArgs};
+use crate::report::Report;
+use crate::resume::{self, ResumeArgs};
+use crate::soak::{self, SoakArgs};
+use crate::storm::{self, StormArgs};
+use crate::viewers::{self, ViewersArgs};
+use crate::{
+    attempt, cancel, decode, hostile, map_beside, measure, repo_map, sandbox, search, search_beside,
+};
+use anyhow::Result;
+use clap::Subcommand;
+use std::path::PathBuf;
+
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum Mode {
+    /// Throughput: N sessions at once, each some steps; then the overhead of a step at 60 % of that, and first words
+    Fleet(FleetArgs),
+    /// Memory: N idle sessions, after a full listing, after a burst of active ones; and the start with them
+    Idle(IdleArgs),
+    /// Memory: N sessions with open turns at once
+    Active(ActiveArgs),
+    /// One session of many steps: the last against the first
+    Long(LongArgs),
+    /// A model server that answers much with 429, 529, 500 or half of a stream
+    Storm(StormArgs),
+    /// Many viewers of one busy session, some of which do not read
+    Viewers(ViewersArgs),
+    /// kill -9 with N open turns: until all of them go on
+    Resume(ResumeArgs),
+    /// Cancels at 60 % of the most load
+    Cancel(FleetArgs),
+    /// The tail of a very long session
+    Attach(AttachArgs),
+    /// Load with random faults from --seed; every log must be whole
+    Soak(SoakArgs),
+    /// The time of a step with a long history against one with a short history
+    History {
+        /// Kilobytes of the long history
+        #[arg(long, default_value_t = 1_000)]
+        long_kb: u32,
+        /// Kilobytes of the short history
+        #[arg(long, default_value_t = 10)]
+        short_kb: u32,
+        /// Measured steps a round
+        #[arg(long, default_value_t = 50)]
+        steps: u32,
+        /// Rounds, long and short in turn
+        #[arg(long, default_value_t = 3)]
+        rounds: u32,
+    },
+    /// Decoding of streamed answers in each dialect: speed and allocations per event; no daemon
+    Decode {
+        /// Events of an answer
+        #[arg(long, default_value_t = 10_000)]
+        events: u32,
+        /// Rounds, of which the best counts
+        #[arg(long, default_value_t = 5)]
+        rounds: u32,
+    },
+    /// One model attempt from the conversation to the answer, at three sizes of history; no daemon
+    Attempt {
+        /// Measured attempts at each size
+        #[arg(long, default_value_t = 200)]
+        attempts: u32,
+    },
+    /// A session without measure (output, processes, files, a sparse file, memory) beside ordinary ones
+    Hostile {
+        /// Ordinary sessions
+        #[arg(long, default_value_t = 4)]
+        sessions: u32,
+        /// Steps of each of their turns
+        #[arg(long, default_value_t = 20)]
+        steps: u32,
+    },
+    /// The map of a source tree: cold, warm, memory, whether it shows the definitions that are asked for; then the steps of
+    /// a fleet while a daemon makes such maps, and without that
+    RepoMap {
+        /// The tree; the sources of all crates on this machine if it is left out
+        dir: Option<PathBuf>,
+    },
+    /// The search index of a source tree: time, size, memory, whether 50 definitions are found; then the steps of a fleet
+    /// while a daemon indexes the tree, and without that
+    Search {
+        /// The tree; the sources of all crates on this machine if it is left out
+        dir: Option<PathBuf>,
+    },
+    /// `bash -c true` at each level of the sandbox that works here, beside a plain spawn; no daemon
+    Sandbox {
+        /// Commands at each level
+        #[arg(long, default_value_t = 300)]
+        runs: u32,
+    },
+    #[command(name = model_process::SERVE, hide = true)]
+    ServeModel,
+}
+
+impl Mode {
+    /// Measures; the model server has nothing to report.
+    pub(crate) async fn run(self, daemon: &DaemonArgs, manner: MannerArgs) -> Result<Option<Report>> {
+        let figures = match self {
+            Self::ServeModel => {
+                model_process::serve(manner).await?;
+                return Ok(None);
+            }
+            Self::Decode { events, rounds } => decode::run(events, rounds)?,
+            Self::Attempt { attempts } => attempt::run(attempts).await?,
+            Self::Sandbox { runs } => sandbox::run(runs).await?,
+            Self::RepoMap { dir } => {
+                let dir = repo_map::tree(dir, cargo_home())?;
+                let mut figures = repo_map::run(&dir)?;
+                let bench = Bench::start(daemon, manner).await?;
+                figures.extend(map_beside::run(&bench, &dir).await?);
+                figures
+            }
+            Self::Search { dir } => {
+                let dir = repo_map::tree(dir, cargo_home())?;
+                let mut figures = search::run(&dir)?;
+                let daemon = DaemonArgs {
+                    more: search_beside::CONFIG,
+                    ..daemon.clone()
+                };
+                let bench = Bench::start(&daemon, manner).await?;
+                figures.extend(search_beside::run(&bench, &dir).await?);
+                figures
+            }
+            mode => return mode.with_daemon(daemon, manner).await.map(Some),
+        };
+        Ok(Some(figures.into()))
+    }
+
+    async fn with_daemon(self, daemon: &DaemonArgs, manner: MannerArgs) -> Result<Report> {
+        let manner = match self {
+            Self::Storm(_) => manner.or_troubles(0.1, 0.1, 0.05, 0.05),
+            Self::Soak(_) => manner.or_troubles(0.01, 0.01, 0.01, 0.01),
+            _ => manner,
+        };
+        let mut bench = Bench::start(daemon, manner).await?;
+        match self {
+            Self::Fleet(args) => fleet::run(&bench, &args).await,
+            Self::Idle(args) => idle::run(&mut bench, &args).await,
+            Self::Active(args) => active::run(&bench, &args).await,
+            Self::Long(args) => long::run(&bench, &args).await,
+            Self::Storm(args) => storm::run(&bench, &args).await,
+            Self::Viewers(args) => viewers::run(&bench, &args).await,
+            Self::Resume(args) => resume::run(&mut bench, &args).await,
+            Self::Cancel(args) => cancel::run(&bench, &args).await,
+            Self::Attach(args) => attaching::run(&mut bench, &args).await,
+            Self::Soak(args) => soak::run(&mut bench, &args, manner.seed).await,
+            Self::Hostile { sessions, steps } => {
+                hostile::run(&bench, sessions, steps).await.map(Report::from)
+            }
+            Self::History {
+                long_kb,
+                short_kb,
+                steps,
+                rounds,
+            } => measure::history(&bench, long_kb, short_kb, steps, rounds)
+                .await
+                .map(Report::from),
+            Self::Decode { .. }
+            | Self::Attempt { .. }
+            | Self::Sandbox { .. }
+            | Self::RepoMap { .. }
+            | Self::Search { .. }
+            | Self::ServeModel => Ok(Report::default()),
+        }
+    }
+}
+
+/// Where cargo keeps the sources of crates.
+#[expect(clippy::disallowed_methods, reason = "a binary reads its environment")]
+fn cargo_home() -> Option<PathBuf> {
+    let variable = |name| std::env::var(name).ok().map(PathBuf::from);
+    variable("CARGO_HOME").or_else(|| Some(variable("HOME")?.join(".cargo")))
+}

@@ -1,0 +1,123 @@
+//! Minutes of load with faults from a seed: kills, cancels, viewers that stall, a model server that fails. What counts is
+//! that every turn ends and every log is whole.
+
+use crate::checks;
+use crate::daemon::Bench;
+use crate::drive::{PATIENCE, Wanted, create_all};
+use crate::report::Report;
+use crate::viewers::stall;
+use agentd_bench::model_server::fraction;
+use agentd_protocol::{CancelTurnParams, ListParams, SessionId};
+use anyhow::{Context as _, Result};
+use clap::Args;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use tokio::net::UnixStream;
+
+/// How long and how much.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SoakArgs {
+    /// Seconds; the round that runs then is finished
+    #[arg(long, default_value_t = 300)]
+    seconds: u64,
+    /// Sessions of a round
+    #[arg(long, default_value_t = 50)]
+    sessions: u32,
+    /// Steps of each
+    #[arg(long, default_value_t = 10)]
+    steps: u32,
+}
+
+/// Numbers of one seed, one after the other.
+struct Dice {
+    seed: u64,
+    thrown: u64,
+}
+
+impl Dice {
+    fn throw(&mut self) -> f64 {
+        self.thrown += 1;
+        fraction(self.seed, self.thrown)
+    }
+}
+
+pub(crate) async fn run(bench: &mut Bench, args: &SoakArgs, seed: u64) -> Result<Report> {
+    let mut report = Report::default();
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut dice = Dice { seed, thrown: 0 };
+    let begun = Instant::now();
+    let mut rounds = 0_u32;
+    let mut ids = Vec::new();
+    while rounds == 0 || begun.elapsed() < Duration::from_secs(args.seconds) {
+        ids = round(bench, args, rounds, &mut dice, &mut counts)
+            .await
+            .with_context(|| format!("in round {rounds} of seed {seed}"))?;
+        rounds += 1;
+    }
+    report.put("rounds", rounds);
+    report.put("seed", seed);
+    for (name, count) in counts {
+        report.put(name, count);
+    }
+    report.number("rss_mb", bench.usage()?.rss_mb);
+    report.put("fds", bench.usage()?.fds);
+    checks::logs(&bench.client, &ids, &mut report).await?;
+    Ok(report)
+}
+
+async fn round(
+    bench: &mut Bench,
+    args: &SoakArgs,
+    number: u32,
+    dice: &mut Dice,
+    counts: &mut BTreeMap<&str, u32>,
+) -> Result<Vec<SessionId>> {
+    let wanted = Wanted::fleet(bench, &format!("k{number}."), args.sessions, args.steps)?;
+    let created = create_all(&bench.client, wanted).await?;
+    let mut ids: Vec<SessionId> = created.into_keys().collect();
+    ids.sort_unstable();
+    let mut stalled: Vec<UnixStream> = Vec::new();
+    for session in &ids {
+        let thrown = dice.throw();
+        if thrown < 0.1 {
+            let params = CancelTurnParams {
+                session: session.to_string(),
+                ..CancelTurnParams::default()
+            };
+            // It may have ended already.
+            let cancelled = bench.client.cancel_turn(&params).await.is_ok();
+            *counts.entry("cancelled").or_default() += u32::from(cancelled);
+        } else if thrown < 0.2 {
+            stalled.push(stall(bench, *session).await?);
+            *counts.entry("stalled_viewers").or_default() += 1;
+        }
+    }
+    if dice.throw() < 0.5 {
+        tokio::time::sleep(Duration::from_secs_f64(dice.throw())).await;
+        bench.kill().await?;
+        bench.restart().await?;
+        *counts.entry("kills").or_default() += 1;
+    }
+    quiet(bench).await?;
+    *counts.entry("turns").or_default() += args.sessions;
+    checks::logs(&bench.client, &ids, &mut Report::default()).await?;
+    Ok(ids)
+}
+
+/// Waits until no session does or waits for anything.
+async fn quiet(bench: &Bench) -> Result<()> {
+    let mut ticks = tokio::time::interval(Duration::from_millis(200));
+    let params = ListParams::default();
+    let waiting = async {
+        loop {
+            ticks.tick().await;
+            let rows = bench.client.list(&params).await?;
+            if rows.iter().all(|row| row.turn.is_none()) {
+                return anyhow::Ok(());
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting)
+        .await
+        .context("turns do not end")?
+}

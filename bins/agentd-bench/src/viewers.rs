@@ -1,0 +1,165 @@
+//! Many viewers of one busy session, some of which do not read: what they cost the session and the daemon.
+
+use crate::checks;
+use crate::daemon::Bench;
+use crate::drive::{Wanted, Watcher, create_all, send};
+use crate::report::{Report, Target, percentile};
+use agentd_client::Client;
+use agentd_protocol::{AttachParams, SessionId};
+use agentd_wire::{ClientFrame, FrameLimits, Hello, Request, VersionRange, encode};
+use anyhow::{Context as _, Result};
+use clap::Args;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::task::JoinHandle;
+
+/// How many.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ViewersArgs {
+    /// Viewers, each with a connection of its own
+    #[arg(long, default_value_t = 200)]
+    viewers: u32,
+    /// How many of them stop reading
+    #[arg(long, default_value_t = 20)]
+    stalled: u32,
+    /// Steps of a turn
+    #[arg(long, default_value_t = 100)]
+    steps: u32,
+    /// Turns with viewers; before each there is one without
+    #[arg(long, default_value_t = 5)]
+    rounds: u32,
+}
+
+pub(crate) async fn run(bench: &Bench, args: &ViewersArgs) -> Result<Report> {
+    let mut watch = Watcher::start(bench).await?;
+    let wanted = Wanted {
+        name: "busy".to_owned(),
+        workdir: bench.place("busy")?,
+        prompt: None,
+    };
+    let created = create_all(&bench.client, [wanted]).await?;
+    let session = *created.keys().next().context("one was created")?;
+    let (mut calm, mut busy, mut grown) = (Vec::new(), Vec::new(), 0.0_f64);
+    let seen = Arc::new(AtomicU64::new(0));
+    turn(bench, &mut watch, session, "warm", args.steps).await?;
+    for round in 0..args.rounds.max(1) {
+        calm.extend(turn(bench, &mut watch, session, &format!("calm{round}."), args.steps).await?);
+        let before = bench.usage()?.rss_mb;
+        let audience = Audience::gather(bench, args, session, &seen).await?;
+        busy.extend(turn(bench, &mut watch, session, &format!("busy{round}."), args.steps).await?);
+        grown = grown.max(bench.usage()?.rss_mb - before);
+        drop(audience);
+    }
+    let mut report = Report::default();
+    calm.sort_by(f64::total_cmp);
+    busy.sort_by(f64::total_cmp);
+    for percent in [50, 95, 99] {
+        report.number(format!("step_ms.alone.p{percent}"), percentile(&calm, percent));
+        report.number(format!("step_ms.watched.p{percent}"), percentile(&busy, percent));
+    }
+    let ratio = percentile(&busy, 50) / percentile(&calm, 50).max(0.001);
+    report.aim("step_ratio", ratio, Target::AtMost(1.1));
+    let each = grown.max(0.0) * 1e6 / 1_024.0 / f64::from(args.viewers.max(1));
+    report.aim("kib_per_viewer", each, Target::AtMost(64.0));
+    report.put("frames_seen", seen.load(Ordering::Relaxed));
+    watch.all_completed()?;
+    checks::logs(&bench.client, [&session], &mut report).await?;
+    Ok(report)
+}
+
+/// A turn; the milliseconds of its steps.
+async fn turn(
+    bench: &Bench,
+    watch: &mut Watcher,
+    session: SessionId,
+    key: &str,
+    steps: u32,
+) -> Result<Vec<f64>> {
+    let ended = watch.ended();
+    send(&bench.client, session, &bench.args.tools.plan(key, steps)).await?;
+    watch.until(ended + 1).await?;
+    let Some(model) = &bench.model else {
+        return Ok(Vec::new());
+    };
+    let gaps = model.served().await?.gaps;
+    Ok(gaps.into_values().map(|micros| micros as f64 / 1_000.0).collect())
+}
+
+/// Viewers; those who read, and those who hold their connection and do nothing.
+struct Audience {
+    reading: Vec<JoinHandle<()>>,
+    _stalled: Vec<UnixStream>,
+}
+
+impl Drop for Audience {
+    fn drop(&mut self) {
+        self.reading.iter().for_each(JoinHandle::abort);
+    }
+}
+
+impl Audience {
+    async fn gather(
+        bench: &Bench,
+        args: &ViewersArgs,
+        session: SessionId,
+        seen: &Arc<AtomicU64>,
+    ) -> Result<Self> {
+        let stalled = args.stalled.min(args.viewers);
+        let mut reading = Vec::new();
+        for _ in stalled..args.viewers {
+            let viewer = bench.connect().await?;
+            reading.push(tokio::spawn(read(viewer, session, Arc::clone(seen))));
+        }
+        let mut standing = Vec::new();
+        for _ in 0..stalled {
+            standing.push(stall(bench, session).await?);
+        }
+        Ok(Self {
+            reading,
+            _stalled: standing,
+        })
+    }
+}
+
+fn params(session: SessionId) -> AttachParams {
+    AttachParams {
+        session: session.to_string(),
+        tail: Some(1),
+        deltas: true,
+        ..AttachParams::default()
+    }
+}
+
+async fn read(client: Client, session: SessionId, seen: Arc<AtomicU64>) {
+    let Ok(mut viewer) = client.attach(&params(session)).await else {
+        return;
+    };
+    while viewer.next().await.is_some() {
+        seen.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Attaches, reads the first answer and then nothing more.
+pub(crate) async fn stall(bench: &Bench, session: SessionId) -> Result<UnixStream> {
+    let limits = FrameLimits::of_answers();
+    let mut stream = UnixStream::connect(bench.socket()).await?;
+    let hello = ClientFrame::Hello(Hello {
+        protocol: VersionRange::OURS,
+        client: "agentd-bench/stalled".to_owned(),
+        token: None,
+    });
+    stream.write_all(&encode(&hello, limits.max_frame_bytes)?).await?;
+    let attach = ClientFrame::Request(Request {
+        id: 1,
+        method: "session.attach".to_owned(),
+        params: serde_json::to_value(params(session))?,
+    });
+    stream
+        .write_all(&encode(&attach, limits.max_frame_bytes)?)
+        .await?;
+    let mut first = [0; 64];
+    stream.read_exact(&mut first).await?;
+    Ok(stream)
+}

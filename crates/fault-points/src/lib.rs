@@ -1,0 +1,18 @@
+//! Named fault points: places where a test can kill, panic, fail or delay the process, exactly there and not after a pause.
+//!
+//! Flow: the daemon arms what `AGENTD_FAULTS` names ([`arm`]); [`point`] and [`fact`] are passed on the way of the work, and
+//! one that is armed says so on stderr and does what it was told, once. Without the cargo feature `armed` a point is an
+//! empty inline function.
+
+#[cfg(feature = "armed")]
+mod armed;
+mod point;
+mod points;
+
+pub use point::{BadFaults, Injected, Kinds, arm, fact, point};
+pub use points::{
+    AFTER_COMMIT, AFTER_SPAWN, AUDIT_WRITE, BEFORE_APPEND, BEFORE_SPAWN, BEFORE_STORE, FACT_AFTER,
+    FACT_BEFORE, FEED_PUBLISH, GATE_JUDGE, HOOK_RUN, IN_BATCH, MCP_AFTER, MCP_BEFORE, MODEL_ANSWER,
+    MODEL_FIRST, MODEL_START, POINTS, REWORK_AFTER, REWORK_BEFORE, SESSION_CANCEL, SESSION_COLD,
+    SESSION_CREATE, SESSION_LOAD, WEBHOOK_SEND,
+};

@@ -1,0 +1,78 @@
+//! The names. Each is passed in one place of the code.
+
+/// Before an append is queued.
+pub const BEFORE_APPEND: &str = "store.before_append";
+/// In the transaction, before COMMIT.
+pub const IN_BATCH: &str = "store.in_batch";
+/// After COMMIT, before the answer.
+pub const AFTER_COMMIT: &str = "store.after_commit";
+/// Before an append that holds an event of a kind: `fact.before:approval.decided`.
+pub const FACT_BEFORE: &str = "fact.before";
+/// After the commit of one, before the session hears of it.
+pub const FACT_AFTER: &str = "fact.after";
+/// A session is about to be created; nothing of it exists.
+pub const SESSION_CREATE: &str = "session.create";
+/// A cold session is about to be loaded.
+pub const SESSION_LOAD: &str = "session.load";
+/// A session is about to leave memory.
+pub const SESSION_COLD: &str = "session.cold";
+/// Somebody cancels a turn.
+pub const SESSION_CANCEL: &str = "session.cancel";
+/// The gate judges a call.
+pub const GATE_JUDGE: &str = "gate.judge";
+/// A hook is about to run.
+pub const HOOK_RUN: &str = "hook.run";
+/// A model call is admitted and about to be sent.
+pub const MODEL_START: &str = "model.start";
+/// The first piece of an answer has come.
+pub const MODEL_FIRST: &str = "model.first_delta";
+/// The whole answer is there, and its session does not know it yet.
+pub const MODEL_ANSWER: &str = "model.answer";
+/// After the intent of a tool call is durable, before its effect starts.
+pub const BEFORE_SPAWN: &str = "tool.before_spawn";
+/// After the effect started.
+pub const AFTER_SPAWN: &str = "tool.after_spawn";
+/// After the effect ended, before its result is stored.
+pub const BEFORE_STORE: &str = "tool.before_store";
+/// Before files are put back.
+pub const REWORK_BEFORE: &str = "rework.before";
+/// After files were put back, before that is stored.
+pub const REWORK_AFTER: &str = "rework.after";
+/// Before a tool server is called.
+pub const MCP_BEFORE: &str = "mcp.before_call";
+/// After it answered.
+pub const MCP_AFTER: &str = "mcp.after_call";
+/// A line of `audit.jsonl` is about to be written.
+pub const AUDIT_WRITE: &str = "audit.write";
+/// A webhook is about to be sent.
+pub const WEBHOOK_SEND: &str = "webhook.send";
+/// Viewers are about to be told of a commit.
+pub const FEED_PUBLISH: &str = "feed.publish";
+
+/// Every point that there is.
+pub const POINTS: [&str; 24] = [
+    BEFORE_APPEND,
+    IN_BATCH,
+    AFTER_COMMIT,
+    FACT_BEFORE,
+    FACT_AFTER,
+    SESSION_CREATE,
+    SESSION_LOAD,
+    SESSION_COLD,
+    SESSION_CANCEL,
+    GATE_JUDGE,
+    HOOK_RUN,
+    MODEL_START,
+    MODEL_FIRST,
+    MODEL_ANSWER,
+    BEFORE_SPAWN,
+    AFTER_SPAWN,
+    BEFORE_STORE,
+    REWORK_BEFORE,
+    REWORK_AFTER,
+    MCP_BEFORE,
+    MCP_AFTER,
+    AUDIT_WRITE,
+    WEBHOOK_SEND,
+    FEED_PUBLISH,
+];

@@ -1,0 +1,218 @@
+//! The disk itself: files, faults, and the list of changes.
+
+use crate::fault::{Blow, Fault};
+use crate::record::{Inode, Record};
+use crate::tree::{Node, Tree, put};
+use bytes::Bytes;
+use fuser::Errno;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What is written to a file of this name at the root is a note of the test.
+pub(crate) const SAID: &str = "acknowledged";
+
+/// How often the disk was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Writes, and other changes that need space; refused ones included.
+    pub writes: u64,
+    /// Syncs, of files and of directories.
+    pub syncs: u64,
+    /// How many of both were refused by a fault.
+    pub refused: u64,
+}
+
+/// A disk in memory. Clones are the same disk.
+#[derive(Debug, Clone)]
+pub struct Disk {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) tree: Tree,
+    records: Vec<Record>,
+    fault: Fault,
+    counts: Counts,
+    /// Files that are memory: the index of SQLite's log, which is rebuilt after a crash.
+    memory: BTreeSet<Inode>,
+}
+
+impl Default for Disk {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Disk {
+    /// An empty disk without a fault.
+    #[must_use]
+    pub fn new() -> Self {
+        let state = State {
+            tree: Tree::new(),
+            records: Vec::new(),
+            fault: Fault::None,
+            counts: Counts::default(),
+            memory: BTreeSet::new(),
+        };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on this goes wrong. Counts begin again.
+    pub fn set(&self, fault: Fault) {
+        let mut state = self.lock();
+        state.fault = fault;
+        state.counts = Counts::default();
+    }
+
+    /// How often it was asked since the last [`Disk::set`].
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.lock().counts
+    }
+
+    /// Every change so far. It is a copy of the list, not of the bytes.
+    #[must_use]
+    pub fn records(&self) -> Vec<Record> {
+        self.lock().records.clone()
+    }
+
+    /// Notes in the list of changes that something was said to the outside.
+    pub fn say(&self, what: &str) {
+        self.lock().records.push(Record::Said(what.to_owned()));
+    }
+}
+
+impl State {
+    /// Lets the fault have its say about a change that needs space. The answer is how long it takes.
+    fn writable(&mut self) -> Result<Duration, Errno> {
+        self.counts.writes += 1;
+        let blow = self.fault.on_write();
+        self.suffer(blow)
+    }
+
+    fn suffer(&mut self, blow: Blow) -> Result<Duration, Errno> {
+        let error = match blow {
+            Blow::None => return Ok(Duration::ZERO),
+            Blow::Late(late) => return Ok(late),
+            Blow::NoSpace => Errno::ENOSPC,
+            Blow::Failed => Errno::EIO,
+            Blow::ReadOnly => Errno::EROFS,
+        };
+        self.counts.refused += 1;
+        Err(error)
+    }
+
+    pub(crate) fn make(
+        &mut self,
+        parent: Inode,
+        name: &OsStr,
+        node: Node,
+        mode: u32,
+    ) -> Result<Inode, Errno> {
+        if self.tree.find(parent, name).is_some() {
+            return Err(Errno::EEXIST);
+        }
+        self.writable()?;
+        let (directory, file) = match &node {
+            Node::Directory(_) => (true, false),
+            Node::File(_) => (false, true),
+            Node::Special => (false, false),
+        };
+        let inode = self.tree.add(node, mode);
+        let names = self.tree.names_mut(parent).ok_or(Errno::ENOTDIR)?;
+        names.insert(name.to_owned(), inode);
+        if name.as_encoded_bytes().ends_with(b"-shm") {
+            self.memory.insert(inode);
+        }
+        // A socket means nothing after a restart.
+        if directory || file {
+            self.records.push(Record::Link {
+                parent,
+                name: name.to_owned(),
+                inode,
+                directory,
+            });
+        }
+        Ok(inode)
+    }
+
+    pub(crate) fn remove(&mut self, parent: Inode, name: &OsStr) -> Result<(), Errno> {
+        let inode = self.tree.find(parent, name).ok_or(Errno::ENOENT)?;
+        if self.tree.names(inode).is_some_and(|names| !names.is_empty()) {
+            return Err(Errno::ENOTEMPTY);
+        }
+        let blow = self.fault.on_removal();
+        self.suffer(blow)?;
+        self.tree.names_mut(parent).ok_or(Errno::ENOTDIR)?.remove(name);
+        let name = name.to_owned();
+        self.records.push(Record::Unlink { parent, name });
+        Ok(())
+    }
+
+    pub(crate) fn rename(&mut self, from: (Inode, OsString), to: (Inode, OsString)) -> Result<(), Errno> {
+        let inode = self.tree.find(from.0, &from.1).ok_or(Errno::ENOENT)?;
+        self.writable()?;
+        self.tree.names_mut(from.0).ok_or(Errno::ENOTDIR)?.remove(&from.1);
+        let names = self.tree.names_mut(to.0).ok_or(Errno::ENOTDIR)?;
+        names.insert(to.1.clone(), inode);
+        self.records.push(Record::Rename { from, to });
+        Ok(())
+    }
+
+    /// The answer is how long the write takes.
+    pub(crate) fn write(&mut self, inode: Inode, offset: u64, bytes: &[u8]) -> Result<Duration, Errno> {
+        if self.is_note(inode) {
+            let text = String::from_utf8_lossy(bytes);
+            let said = text.lines().map(|line| Record::Said(line.to_owned()));
+            self.records.extend(said);
+            return Ok(Duration::ZERO);
+        }
+        let late = if self.memory.contains(&inode) {
+            Duration::ZERO
+        } else {
+            self.writable()?
+        };
+        put(self.tree.bytes_mut(inode).ok_or(Errno::EISDIR)?, offset, bytes);
+        let bytes = Bytes::copy_from_slice(bytes);
+        self.records.push(Record::Write { inode, offset, bytes });
+        Ok(late)
+    }
+
+    pub(crate) fn resize(&mut self, inode: Inode, size: u64) -> Result<(), Errno> {
+        if !self.memory.contains(&inode) {
+            self.writable()?;
+        }
+        let bytes = self.tree.bytes_mut(inode).ok_or(Errno::EISDIR)?;
+        bytes.resize(usize::try_from(size).map_err(|_| Errno::EFBIG)?, 0);
+        self.records.push(Record::Resize { inode, size });
+        Ok(())
+    }
+
+    /// The answer is how long the sync takes.
+    pub(crate) fn sync(&mut self, inode: Inode) -> Result<Duration, Errno> {
+        self.counts.syncs += 1;
+        let blow = self.fault.on_sync();
+        let directory = self.tree.is_directory(inode);
+        let late = self.suffer(blow);
+        match (&late, directory) {
+            (Ok(_), true) => self.records.push(Record::SyncNames { parent: inode }),
+            (Ok(_), false) => self.records.push(Record::Sync { inode }),
+            (Err(_), true) => {}
+            (Err(_), false) => self.records.push(Record::LostSync { inode }),
+        }
+        late
+    }
+
+    fn is_note(&self, inode: Inode) -> bool {
+        self.tree.find(crate::record::ROOT, OsStr::new(SAID)) == Some(inode)
+    }
+}

@@ -1,0 +1,68 @@
+//! A witness beside the loop, in debug builds: the invariants are looked at from outside, at every append, every request
+//! and every run of a tool. In a release build there is nothing here.
+
+use agentd_protocol::{CallId, Event, Seq, ToolCallId};
+#[cfg(debug_assertions)]
+use agentd_turn::{Held, Witness};
+
+/// Who watches the log of one loop.
+#[derive(Debug, Default)]
+pub(crate) struct Watched {
+    /// None: the log was written by somebody else, and it breaks what only our own logs have to keep.
+    #[cfg(debug_assertions)]
+    witness: Option<Witness>,
+}
+
+#[cfg(debug_assertions)]
+impl Watched {
+    /// Watches a log from its beginning.
+    pub(crate) fn new() -> Self {
+        let witness = Some(Witness::default());
+        Self { witness }
+    }
+
+    /// An event that was in the log already.
+    pub(crate) fn learn(&mut self, event: &Event) {
+        if let Some(Err(violation)) = self.witness.as_mut().map(|witness| witness.see(event)) {
+            tracing::warn!(session = %event.session, seq = event.seq, %violation, "the log was not written by this version");
+            self.witness = None;
+        }
+    }
+
+    /// An event that this loop decided.
+    pub(crate) fn see(&mut self, event: &Event) {
+        self.expect(|witness| witness.see(event));
+    }
+
+    /// A request goes to the model.
+    pub(crate) fn asks_model(&mut self, call: CallId, attempt: u32) {
+        self.expect(|witness| witness.asks_model(call, attempt));
+    }
+
+    /// A tool runs, while the log is durable up to `durable`.
+    pub(crate) fn runs_tool(&mut self, call: ToolCallId, durable: Seq) {
+        self.expect(|witness| witness.runs_tool(call, durable));
+    }
+
+    fn expect(&mut self, ask: impl FnOnce(&mut Witness) -> Held) {
+        if let Some(Err(violation)) = self.witness.as_mut().map(ask) {
+            self.witness = None;
+            debug_assert!(false, "{violation}");
+        }
+    }
+}
+
+#[cfg(not(debug_assertions))]
+impl Watched {
+    pub(crate) const fn new() -> Self {
+        Self {}
+    }
+
+    pub(crate) const fn learn(&mut self, _: &Event) {}
+
+    pub(crate) const fn see(&mut self, _: &Event) {}
+
+    pub(crate) const fn asks_model(&mut self, _: CallId, _: u32) {}
+
+    pub(crate) const fn runs_tool(&mut self, _: ToolCallId, _: Seq) {}
+}

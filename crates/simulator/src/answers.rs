@@ -1,0 +1,127 @@
+//! The other end of commands: what they are answered is checked, and what was not answered is asked again.
+
+use crate::hot::ana;
+use crate::messages::{Happening, Order, name};
+use crate::options::Flaw;
+use crate::world::World;
+use agentd_protocol::{EventBody, Fault, FaultClass, SessionId};
+use agentd_session_loop::taken;
+use agentd_store::EncodedEvent;
+use agentd_turn::{Held, Reply, Violation};
+use futures_util::FutureExt as _;
+
+impl World {
+    /// Sends a command, perhaps once more.
+    pub(crate) fn again(&mut self, order: Box<Order>) {
+        self.tickets.insert(order.ticket, order.clone());
+        let after = self.dice.between(0, 50);
+        self.post(after, Happening::Send(order));
+    }
+
+    /// A command reaches the node: one whose key was used before has its answer already.
+    pub(crate) fn ask(&mut self, mut order: Box<Order>) {
+        self.say(|| {
+            format!(
+                "ask {} {} of {}",
+                order.ticket,
+                name(&order.command),
+                order.session.short()
+            )
+        });
+        if self.disk.flaw == Flaw::TwiceByKey {
+            order.key = None;
+        } else if let Some(key) = &order.key
+            && let Some(Ok(Some(stored))) = self.disk.backend.key(&ana(), key).now_or_never()
+        {
+            let answer = taken(&stored.answer, stored.method == name(&order.command));
+            self.asker(&order).done.answer(answer);
+            return self.take_answers();
+        }
+        self.route(order);
+    }
+
+    /// Takes the answers that have come.
+    pub(crate) fn take_answers(&mut self) {
+        let taken = {
+            let mut answers = self
+                .answers
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            std::mem::take(&mut *answers)
+        };
+        for (ticket, answer) in taken {
+            let Some(order) = self.tickets.remove(&ticket) else {
+                continue;
+            };
+            match answer {
+                Some(Ok(reply)) => {
+                    self.book.answered += 1;
+                    if let Err(violation) = self.is_so(&order, &reply) {
+                        self.fail(violation);
+                    }
+                }
+                Some(Err(fault)) if !passes(&fault) => {
+                    self.say(|| format!("ask {ticket} is refused: {}", fault.code));
+                }
+                Some(Err(_)) | None => self.perhaps_again(order),
+            }
+        }
+    }
+
+    fn perhaps_again(&mut self, order: Box<Order>) {
+        self.say(|| format!("ask {} has no answer", order.ticket));
+        if order.key.is_some() && self.dice.percent(80) {
+            self.tickets.insert(order.ticket, order.clone());
+            let after = self.dice.between(100, 5_000);
+            self.post(after, Happening::Send(order));
+        }
+    }
+
+    /// I1: what was answered is in the log.
+    fn is_so(&mut self, order: &Order, reply: &Reply) -> Held {
+        let session = order.session;
+        if self.disk.deleted.contains(&session) {
+            return Ok(());
+        }
+        let (Reply::Created { seq, .. } | Reply::Sent { seq, .. } | Reply::Done { seq }) = reply;
+        if self.disk.head(session) < *seq {
+            let what = format!(
+                "event {seq} was answered for, the log ends at {}",
+                self.disk.head(session)
+            );
+            return Err(Violation::of("I1", what));
+        }
+        if let Some(key) = &order.key {
+            self.book.answers(key, reply)?;
+        }
+        match reply {
+            Reply::Sent { input, seq } => self.has_input(session, *seq, *input),
+            Reply::Created { .. } | Reply::Done { .. } => Ok(()),
+        }
+    }
+
+    fn has_input(&self, session: SessionId, seq: u64, input: agentd_protocol::InputId) -> Held {
+        let event = self
+            .disk
+            .line(session, seq)
+            .and_then(|line| EncodedEvent::decode(line).ok());
+        match event.map(|event| event.body) {
+            Some(EventBody::InputAccepted(accepted)) if accepted.input == input => Ok(()),
+            other => {
+                let found = other.map(|body| body.kind());
+                Err(Violation::of(
+                    "I1",
+                    format!("event {seq} is no input as answered but {found:?}"),
+                ))
+            }
+        }
+    }
+}
+
+/// A fault that goes away by itself.
+const fn passes(fault: &Fault) -> bool {
+    matches!(
+        fault.class,
+        FaultClass::Unavailable | FaultClass::Busy | FaultClass::Storage
+    )
+}

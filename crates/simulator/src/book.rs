@@ -1,0 +1,64 @@
+//! What was promised, kept apart from everything that could forget it: what the gate said, what ran, what was answered.
+
+use agentd_protocol::{Event, EventBody, InputId, ToolCallId, VerdictKind};
+use agentd_turn::{Held, Reply, Violation};
+use std::collections::BTreeMap;
+
+/// The memory of the checks.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    gate: BTreeMap<ToolCallId, VerdictKind>,
+    /// Runs of each call, in all incarnations.
+    runs: BTreeMap<ToolCallId, u32>,
+    /// The answer that a key got.
+    keys: BTreeMap<String, InputId>,
+    /// Answered commands, for the figures.
+    pub(crate) answered: u64,
+}
+
+impl Book {
+    pub(crate) fn gate_says(&mut self, call: ToolCallId, kind: VerdictKind) {
+        self.gate.insert(call, kind);
+    }
+
+    /// I7: the log allows nothing that the gate did not.
+    pub(crate) fn sees(&self, event: &Event) -> Held {
+        let EventBody::VerdictGiven(given) = &event.body else {
+            return Ok(());
+        };
+        let said = self.gate.get(&given.tool_call).copied();
+        let kind = given.verdict.kind;
+        if kind == VerdictKind::Deny || said == Some(kind) {
+            return Ok(());
+        }
+        let what = format!("the log says {kind:?} of a call, the gate said {said:?}");
+        Err(Violation::of("I7", what))
+    }
+
+    /// I4: what may not be repeated is not, whatever crashed in between.
+    pub(crate) fn runs(&mut self, call: ToolCallId, repeatable: bool) -> Held {
+        let runs = self.runs.entry(call).or_default();
+        *runs += 1;
+        match *runs == 1 || repeatable {
+            true => Ok(()),
+            false => Err(Violation::of("I4", format!("call {} ran twice", call.short()))),
+        }
+    }
+
+    /// I1: the same key has the same answer.
+    pub(crate) fn answers(&mut self, key: &str, reply: &Reply) -> Held {
+        let Reply::Sent { input, .. } = reply else {
+            return Ok(());
+        };
+        let known = *self.keys.entry(key.to_owned()).or_insert(*input);
+        match known == *input {
+            true => Ok(()),
+            false => Err(Violation::of("I1", format!("key {key} made two inputs"))),
+        }
+    }
+
+    /// Tools that ran.
+    pub(crate) fn ran(&self) -> u64 {
+        self.runs.values().map(|runs| u64::from(*runs)).sum()
+    }
+}

@@ -1,0 +1,150 @@
+//! The end of a run: nobody does harm any more, people answer what they are asked, and then everything must come to rest
+//! in bounded time (I6). What is left is checked once more, from the log alone.
+
+use crate::messages::Happening;
+use crate::node::conversation;
+use crate::world::World;
+use agentd_protocol::{EventBody, RunState, SessionId};
+use agentd_turn::{Agent, Command, Held, Violation, Witness};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Calm is looked for so often,
+const EVERY_MS: u64 = 60_000;
+/// and has come after so many looks: more than a day, for a call that is parked.
+const ROUNDS: u32 = 2_500;
+
+impl World {
+    pub(crate) fn calm(&mut self) {
+        self.calm = true;
+        self.calm_rounds += 1;
+        let unrest = match self.alive {
+            true => self.unrest(),
+            false => Some("the node is down".to_owned()),
+        };
+        let Some(unrest) = unrest else {
+            if let Err(violation) = self.proof() {
+                self.fail(violation);
+            }
+            self.done = true;
+            return;
+        };
+        if self.calm_rounds > ROUNDS {
+            return self.fail(Violation::of("I6", format!("it does not come to rest: {unrest}")));
+        }
+        self.say(|| format!("not calm: {unrest}"));
+        self.soothe();
+        self.post(EVERY_MS, Happening::Calm);
+    }
+
+    /// What is not at rest.
+    fn unrest(&self) -> Option<String> {
+        if !self.tickets.is_empty() {
+            return Some(format!("{} commands have no answer", self.tickets.len()));
+        }
+        for session in self.disk.sessions() {
+            let Some(row) = self.disk.row(session) else {
+                continue;
+            };
+            let summary = &row.summary;
+            let open =
+                summary.turn.is_some() || !summary.open_approvals.is_empty() || !summary.jobs.is_empty();
+            if open || summary.resumable || summary.status.state == RunState::Paused {
+                return Some(format!("session {}: {:?}", session.short(), summary.status.state));
+            }
+        }
+        if let Some(hot) = self.loops.values().find(|hot| !hot.quiet()) {
+            return Some(format!("loop {} is busy", hot.number));
+        }
+        if let Some(kid) = self.kids.values().next() {
+            return Some(format!("something runs for loop {}", kid.owner));
+        }
+        let running = self
+            .models
+            .providers
+            .values()
+            .map(|provider| provider.admission.running());
+        if running.sum::<u32>() > 0 {
+            return Some("a permit is out, and nobody has it".to_owned());
+        }
+        let behind = |session: &SessionId, seen: u64| {
+            let told = !self.disk.deleted.contains(session) && !self.untold.contains(session);
+            told && seen < self.disk.head(*session)
+        };
+        let late = self
+            .viewers
+            .iter()
+            .find(|(_, viewer)| behind(&viewer.session, viewer.seen()));
+        late.map(|(number, viewer)| format!("viewer {number} has seen {} only", viewer.seen()))
+    }
+
+    /// People answer what they are asked, and end what they paused.
+    fn soothe(&mut self) {
+        if !self.alive {
+            return;
+        }
+        let sessions: Vec<SessionId> = self.disk.sessions().collect();
+        for session in sessions {
+            let Some(row) = self.disk.row(session) else {
+                continue;
+            };
+            let summary = row.summary;
+            for open in &summary.open_approvals {
+                self.settle_question(session, open);
+            }
+            // Not by its state: the row of a cold session says what it was at its last event.
+            if summary.turn.is_some() && summary.open_approvals.is_empty() && self.calm_rounds % 5 == 1
+                || summary.status.state == RunState::Paused
+            {
+                let reason = "calm".to_owned();
+                self.order(session, Command::Resume { reason }, None);
+            }
+        }
+    }
+
+    /// Everything once more, from the log alone.
+    fn proof(&self) -> Held {
+        for session in self.disk.sessions() {
+            self.disk.has(session, self.disk.head(session))?;
+            self.proof_of(session)?;
+        }
+        Ok(())
+    }
+
+    fn proof_of(&self, session: SessionId) -> Held {
+        let head = self.disk.head(session);
+        let events = self
+            .disk
+            .events(session, 0, head)
+            .map_err(|error| Violation::of("I1", error.to_string()))?;
+        let (mut witness, mut keys) = (Witness::default(), BTreeSet::new());
+        for event in &events {
+            witness.see(event)?;
+            if let EventBody::InputAccepted(accepted) = &event.body
+                && let Some(key) = &accepted.key
+                && !keys.insert(key)
+            {
+                return Err(Violation::of("I1", format!("key {key} made two inputs")));
+            }
+        }
+        witness.settled()?;
+        let agent = Agent::fold(session, Arc::clone(&self.config), &events)
+            .map_err(|error| Violation::of("fold", error.to_string()))?;
+        let number = self.slots.get(&session).and_then(|slot| slot.hot);
+        let Some(hot) = number.and_then(|number| self.loops.get(&number)) else {
+            return Ok(());
+        };
+        if agent.durable() != hot.agent.durable() {
+            return Err(Violation::of("fold", "the folded log is not the living state"));
+        }
+        let told = conversation(&self.disk, session, head)
+            .map_err(|error| Violation::of("I1", error.to_string()))?;
+        match told.messages() == hot.transcript.messages() {
+            true => Ok(()),
+            false => Err(Violation::of(
+                "fold",
+                "the folded conversation is not the living one",
+            )),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The store: the real one in memory, behind what a disk and a network do to appends. What it acknowledged is remembered
+//! here, so that nobody has to believe it.
+
+use crate::options::Flaw;
+use agentd_protocol::{Event, Seq, SessionId, Timestamp};
+use agentd_store::{
+    Append, Backend, Claim, Clock, EncodedEvent, Filter, Options, Outcome, Range, Row, StoreError, open,
+};
+use agentd_turn::{Held, Violation};
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The disk of the node. It outlives every crash.
+#[derive(Debug)]
+pub(crate) struct Disk {
+    pub(crate) backend: Arc<dyn Backend>,
+    clock: Arc<AtomicU64>,
+    /// The present owner's number, by session.
+    epochs: BTreeMap<SessionId, u64>,
+    /// What was acknowledged: the bytes of each event.
+    kept: BTreeMap<SessionId, Vec<Bytes>>,
+    pub(crate) deleted: BTreeSet<SessionId>,
+    /// When its one writer has done what is queued.
+    pub(crate) free_at: u64,
+    pub(crate) flaw: Flaw,
+}
+
+/// The memory backend never waits, so its futures are ready.
+fn at_once<T>(future: impl Future<Output = T>) -> Result<T, StoreError> {
+    future.now_or_never().ok_or(StoreError::Busy("it waits"))
+}
+
+fn i1(what: String) -> Violation {
+    Violation::of("I1", what)
+}
+
+impl Disk {
+    pub(crate) fn new(flaw: Flaw) -> Result<Self, StoreError> {
+        let clock = Arc::new(AtomicU64::new(0));
+        let now = Arc::clone(&clock);
+        let options = Options {
+            clock: Clock::new(move || Timestamp(now.load(Ordering::Relaxed))),
+            ..Options::default()
+        };
+        Ok(Self {
+            backend: open("memory:", Path::new("."), options)?,
+            clock,
+            epochs: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            deleted: BTreeSet::new(),
+            free_at: 0,
+            flaw,
+        })
+    }
+
+    pub(crate) fn tell_time(&self, now: u64) {
+        self.clock.store(now, Ordering::Relaxed);
+    }
+
+    /// Appends, and checks that only the owner could (I9).
+    pub(crate) fn append(&mut self, append: Append, lose: bool) -> Result<Outcome, Violation> {
+        let (session, epoch, head) = (append.session, append.epoch, append.head());
+        let lines: Vec<Bytes> = append.events.iter().map(|event| event.body.clone()).collect();
+        let before = append.expected_head;
+        if lose && self.flaw == Flaw::LostAppend && before > 0 {
+            return Ok(Outcome::Committed { head, cursor: 0 });
+        }
+        let outcome =
+            at_once(self.backend.append(append)).unwrap_or_else(|error| Outcome::Failed(error.to_string()));
+        if let Outcome::Committed { .. } = outcome {
+            let owner = *self.epochs.entry(session).or_insert(1);
+            if owner != epoch {
+                let what = format!("epoch {epoch} appended, the owner has {owner}");
+                return Err(Violation::of("I9", what));
+            }
+            let kept = self.kept.entry(session).or_default();
+            if kept.len() as u64 != before {
+                return Err(Violation::of(
+                    "I2",
+                    format!("event {before} is not the head of the log"),
+                ));
+            }
+            kept.extend(lines);
+        }
+        Ok(outcome)
+    }
+
+    pub(crate) fn claim(&mut self, session: SessionId) -> Result<Claim, StoreError> {
+        let claim = at_once(self.backend.claim(session))??;
+        self.epochs.insert(session, claim.epoch);
+        Ok(claim)
+    }
+
+    pub(crate) fn row(&self, session: SessionId) -> Option<Row> {
+        at_once(self.backend.row(session)).ok()?.ok()?
+    }
+
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        let filter = Filter {
+            resumable_or_timed: true,
+            ..Filter::default()
+        };
+        at_once(self.backend.list(filter))
+            .and_then(|rows| rows)
+            .unwrap_or_default()
+    }
+
+    pub(crate) fn delete(&mut self, session: SessionId) -> bool {
+        let gone = at_once(self.backend.delete(session))
+            .and_then(|gone| gone)
+            .unwrap_or(false);
+        if gone {
+            self.deleted.insert(session);
+        }
+        gone
+    }
+
+    /// The lines after `after` up to `upto`.
+    pub(crate) fn lines(
+        &self,
+        session: SessionId,
+        after: Seq,
+        upto: Seq,
+    ) -> Result<Vec<(Seq, Bytes)>, StoreError> {
+        let mut lines: Vec<(Seq, Bytes)> = Vec::new();
+        let mut at = after;
+        while at < upto {
+            let range = Range {
+                upto: Some(upto),
+                ..Range::after(at)
+            };
+            let page = at_once(self.backend.load(session, range))??;
+            let Some((last, _)) = page.events.last() else {
+                break;
+            };
+            at = *last;
+            lines.extend(page.events);
+        }
+        Ok(lines)
+    }
+
+    /// The same, as events.
+    pub(crate) fn events(&self, session: SessionId, after: Seq, upto: Seq) -> Result<Vec<Event>, StoreError> {
+        let lines = self.lines(session, after, upto)?;
+        lines.iter().map(|(_, line)| EncodedEvent::decode(line)).collect()
+    }
+
+    /// The head, as far as anybody was told.
+    pub(crate) fn head(&self, session: SessionId) -> Seq {
+        self.kept.get(&session).map_or(0, |kept| kept.len() as u64)
+    }
+
+    /// The event that somebody was told of.
+    pub(crate) fn line(&self, session: SessionId, seq: Seq) -> Option<&Bytes> {
+        let at = usize::try_from(seq.checked_sub(1)?).ok()?;
+        self.kept.get(&session)?.get(at)
+    }
+
+    /// I1: what was acknowledged up to here is in the log, byte for byte.
+    pub(crate) fn has(&self, session: SessionId, upto: Seq) -> Held {
+        if self.deleted.contains(&session) {
+            return Ok(());
+        }
+        let lines = self
+            .lines(session, 0, upto)
+            .map_err(|error| i1(format!("the log cannot be read: {error}")))?;
+        if lines.len() as u64 != upto {
+            return Err(i1(format!(
+                "{upto} events were acknowledged, {} are there",
+                lines.len()
+            )));
+        }
+        for (seq, line) in lines {
+            if self.line(session, seq) != Some(&line) {
+                return Err(i1(format!("event {seq} is not what was acknowledged")));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn sessions(&self) -> impl Iterator<Item = SessionId> {
+        self.kept
+            .keys()
+            .copied()
+            .filter(|session| !self.deleted.contains(session))
+    }
+}

@@ -1,0 +1,341 @@
+//! Effects: what the agent wants done, put into the schedule.
+
+use crate::hot::{Hot, Planned, Task};
+use crate::kids::Work;
+use crate::messages::{Happening, Message};
+use crate::models::Call;
+use crate::options::{Flaw, Knob};
+use crate::world::World;
+use agentd_policy::{Judgement, Request, judge};
+use agentd_protocol::{
+    Binding, HookEvent, HookFinished, HookStatus, PermissionMode, SandboxLevel, ToolCallId, ToolOutcome,
+    ToolStatus, VerdictKind,
+};
+use agentd_session_loop::{After, subject, talk, verdict};
+use agentd_turn::{Effect, Input, Judged, ModelFailure, TimerKey, Topic};
+use serde_json::Value;
+
+impl World {
+    pub(crate) fn carry_out(&mut self, hot: &mut Hot, effect: Effect) {
+        match effect {
+            Effect::StartModel {
+                call,
+                attempt,
+                model,
+                credential,
+                insists,
+                ..
+            } => self.start_model(hot, (call, attempt), model, (credential, insists)),
+            effect @ (Effect::Shrink { .. } | Effect::StopShrinking { .. }) => self.resize(hot, effect),
+            Effect::KillModel { call, attempt } => {
+                if let Some((_, _, kid)) = hot.model.take_if(|run| (run.0, run.1) == (call, attempt)) {
+                    self.kill(kid);
+                }
+            }
+            Effect::Judge {
+                tool_call,
+                name,
+                input,
+                grants,
+            } => self.judge(hot, tool_call, &name, &input, &grants),
+            Effect::RunTool {
+                tool_call,
+                name,
+                input,
+                ..
+            } => self.run_tool(hot, tool_call, &name, &input),
+            Effect::KillTool { tool_call } => {
+                hot.outbox.forget_run(tool_call);
+                hot.planned.remove(&tool_call);
+                if let Some(kid) = hot.tools.remove(&tool_call)
+                    && self.disk.flaw != Flaw::Orphan
+                {
+                    self.kill(kid);
+                }
+            }
+            Effect::Rework { work } => {
+                let work = Work::Rework {
+                    seq: work.seq,
+                    to: work.started.rewind_to,
+                };
+                self.spawn(hot.number, hot.session, work, 30);
+            }
+            Effect::KillJobs => self.kill_jobs(hot),
+            Effect::SetTimer {
+                key,
+                generation,
+                after_ms,
+            } => {
+                hot.timers.insert(key, generation);
+                if self.disk.flaw != Flaw::LostTimer || key != TimerKey::Backoff {
+                    self.post(
+                        after_ms,
+                        Happening::Loop(hot.number, Message::Timer { key, generation }),
+                    );
+                }
+            }
+            Effect::ClearTimer { key } => drop(hot.timers.remove(&key)),
+            Effect::CountDeciders { approval } => {
+                let count = self.feed.deciders(hot.session);
+                self.tell(hot.number, 5, Message::Deciders { approval, count });
+            }
+            Effect::AskHooks { number, topic } => self.ask_hooks(hot, number, &topic),
+            Effect::DropHooks { number } => {
+                self.kill_where(|kid| {
+                    kid.owner == hot.number && matches!(kid.work, Work::Hooks(asking, _) if asking == number)
+                });
+            }
+            Effect::AddRule { rule, .. } => self.add_rule(&rule),
+            // Neither side calls nor counting are configured, and nobody has sub-agents here.
+            Effect::StartSide(_)
+            | Effect::DropSide { .. }
+            | Effect::CountTokens { .. }
+            | Effect::DropCount { .. }
+            | Effect::StartChild { .. }
+            | Effect::StopChild { .. }
+            | Effect::TellParent { .. }
+            | Effect::TellRoot
+            | Effect::AskTree { .. } => {}
+        }
+    }
+
+    pub(crate) fn go_on(&mut self, hot: &mut Hot, ready: Vec<After>) {
+        for after in ready {
+            match after {
+                After::Reply(asker, reply) => asker.done.answer(reply),
+                After::Effect(effect) => self.carry_out(hot, effect),
+            }
+        }
+        self.take_answers();
+    }
+
+    fn start_model(
+        &mut self,
+        hot: &mut Hot,
+        (call, attempt): (agentd_protocol::CallId, u32),
+        model: String,
+        (credential, insists): (Option<String>, bool),
+    ) {
+        if let Err(violation) = hot
+            .witness
+            .asks_model(call, attempt)
+            .and_then(|()| self.sends(hot))
+        {
+            return self.fail(violation);
+        }
+        let facts = match self.models.facts(&model) {
+            Ok(facts) => facts,
+            Err(error) => {
+                let failure = ModelFailure::new(agentd_protocol::FailureClass::InvalidRequest, error.message);
+                let input = Input::ModelFailed {
+                    call,
+                    attempt,
+                    failure,
+                };
+                return hot.follow.push_back(Task { input, order: None });
+            }
+        };
+        let call_of = Call::new(
+            (call, attempt),
+            &facts,
+            hot.transcript.estimate_tokens(),
+            (credential, insists),
+        );
+        let kid = self.spawn(hot.number, hot.session, Work::Model(Box::new(call_of)), 2);
+        hot.model = Some((call, attempt, kid));
+    }
+
+    /// What is sent is sound, and what was sent before is its beginning.
+    fn sends(&self, hot: &mut Hot) -> agentd_turn::Held {
+        let (messages, generation) = (hot.transcript.messages(), hot.transcript.generation());
+        agentd_turn::sound_request(messages)?;
+        if let Some((before, then)) = &hot.sent {
+            agentd_turn::stable_prefix((before, *then), (messages, generation))?;
+        }
+        hot.sent = Some((messages.to_vec(), generation));
+        Ok(())
+    }
+
+    fn judge(&mut self, hot: &mut Hot, tool_call: ToolCallId, name: &str, input: &Value, grants: &[String]) {
+        let prepared = match self.registry.prepare(name, input) {
+            Ok(prepared) => prepared,
+            Err(outcome) => {
+                let judged = Judged::Refused(outcome);
+                let input = Input::Judged { tool_call, judged };
+                return hot.follow.push_back(Task { input, order: None });
+            }
+        };
+        let said = self.gate(hot, &prepared, grants);
+        hot.planned.insert(
+            tool_call,
+            Planned {
+                prepared,
+                judgement: None,
+            },
+        );
+        if self.chance(Knob::Gate, 100) {
+            // Down: its asker is told so. Stuck: nobody is told anything.
+            if self.dice.percent(50) {
+                let judgement = None;
+                self.tell(hot.number, 20, Message::Judged { tool_call, judgement });
+            }
+            return;
+        }
+        self.book.gate_says(tool_call, said.verdict.kind);
+        let judgement = Some(Box::new(said));
+        self.tell(hot.number, 20, Message::Judged { tool_call, judgement });
+    }
+
+    fn gate(&self, hot: &Hot, prepared: &agentd_tools::Prepared, grants: &[String]) -> Judgement {
+        let settings = hot.agent.durable().settings.as_ref();
+        let (workdir, about) = (hot.workdir(), subject(&prepared.subject));
+        let request = Request {
+            tool: &prepared.name,
+            subject: &about,
+            effect: prepared.effect,
+            mode: settings.map_or(PermissionMode::Default, |settings| settings.mode),
+            workdir: &workdir,
+        };
+        match self.rules.with(grants) {
+            Ok(policy) => judge(&policy, &request),
+            Err(error) => Judgement::denied("gate:error", &error.to_string()),
+        }
+    }
+
+    /// The gate spoke, or went down without a word.
+    pub(crate) fn gate_spoke(&mut self, hot: &mut Hot, tool_call: ToolCallId, said: Option<Box<Judgement>>) {
+        let Some(planned) = hot.planned.get_mut(&tool_call) else {
+            return;
+        };
+        let judgement = match said {
+            Some(said) => *said,
+            None if self.disk.flaw == Flaw::OpenGate => {
+                let mut open = Judgement::denied("gate:error", "the permission gate did not answer");
+                open.verdict.kind = VerdictKind::Allow;
+                open
+            }
+            None => Judgement::denied("gate:error", "the permission gate did not answer"),
+        };
+        if judgement.verdict.kind == VerdictKind::Ask {
+            planned.judgement = Some(judgement);
+            let known = !self.chance(Knob::Gate, 200);
+            return self.tell(hot.number, 20, Message::Detailed { tool_call, known });
+        }
+        let judged = verdict(
+            &planned.prepared,
+            judgement,
+            (String::new(), None),
+            SandboxLevel::None,
+        );
+        self.advance(hot, Input::Judged { tool_call, judged });
+    }
+
+    /// What exactly a questionable call would do is known, or nobody can say it.
+    pub(crate) fn detailed(&mut self, hot: &mut Hot, tool_call: ToolCallId, known: bool) {
+        let Some(planned) = hot.planned.get_mut(&tool_call) else {
+            return;
+        };
+        let Some(judgement) = planned.judgement.take() else {
+            return;
+        };
+        let binding = known.then(|| Binding {
+            input: planned.prepared.title.clone(),
+            ..Binding::default()
+        });
+        let judgement = match &binding {
+            Some(_) => judgement,
+            None => Judgement::denied("gate:unbound", "what exactly it would do could not be found out"),
+        };
+        let judged = verdict(
+            &planned.prepared,
+            judgement,
+            (String::new(), binding),
+            SandboxLevel::None,
+        );
+        self.advance(hot, Input::Judged { tool_call, judged });
+    }
+
+    pub(crate) fn run_tool(&mut self, hot: &mut Hot, tool_call: ToolCallId, name: &str, input: &Value) {
+        if let Err(violation) = hot.witness.runs_tool(tool_call, Self::durable(hot)) {
+            return self.fail(violation);
+        }
+        let prepared = match hot.planned.remove(&tool_call) {
+            Some(planned) => planned.prepared,
+            None => match self.registry.prepare(name, input) {
+                Ok(prepared) => prepared,
+                Err(outcome) => return ended(hot, tool_call, outcome),
+            },
+        };
+        if talk(&prepared).is_some() {
+            let text = "a call that the loop answers was run";
+            return self.fail(agentd_turn::Violation::of("I3", text));
+        }
+        if let Err(violation) = self.book.runs(tool_call, prepared.idempotent) {
+            return self.fail(violation);
+        }
+        let kid = self.spawn(
+            hot.number,
+            hot.session,
+            Work::Tool {
+                tool_call,
+                effect: prepared.effect,
+            },
+            10,
+        );
+        hot.tools.insert(tool_call, kid);
+    }
+
+    fn kill_jobs(&mut self, hot: &mut Hot) {
+        for (job, kid) in std::mem::take(&mut hot.jobs) {
+            self.kill(kid);
+            let end = agentd_turn::JobEnd::Exited {
+                exit_code: None,
+                signal: Some(15),
+                stopped: Some("it was told to stop".into()),
+            };
+            self.tell(hot.number, 500, Message::JobEnded { job, end });
+        }
+    }
+
+    fn ask_hooks(&mut self, hot: &Hot, number: u64, topic: &Topic) {
+        if hot.agent.awaits_hooks(number) {
+            self.spawn(hot.number, hot.session, Work::Hooks(number, topic.event()), 200);
+        }
+    }
+
+    /// What hooks say: mostly nothing.
+    pub(crate) fn hooks_said(&mut self, event: HookEvent) -> Vec<HookFinished> {
+        if !self.chance(Knob::Hooks, 100) {
+            return Vec::new();
+        }
+        vec![HookFinished {
+            tool_call: None,
+            prompt: None,
+            hook: "h".into(),
+            event,
+            status: HookStatus::Blocked,
+            decision: Some(VerdictKind::Deny),
+            reason: Some("not so".into()),
+            input: None,
+            context: self.dice.percent(30).then(|| "by the way".into()),
+            output: None,
+            replaced: None,
+            duration_ms: 3,
+        }]
+    }
+
+    pub(crate) fn tell(&mut self, to: u64, within_ms: u64, message: Message) {
+        let after = self.dice.between(1, within_ms.max(1));
+        self.post(after, Happening::Loop(to, message));
+    }
+}
+
+fn ended(hot: &mut Hot, tool_call: ToolCallId, outcome: ToolOutcome) {
+    let input = Input::ToolEnded { tool_call, outcome };
+    hot.follow.push_back(Task { input, order: None });
+}
+
+/// The result of a tool whose kid died.
+pub(crate) fn died() -> ToolOutcome {
+    ToolOutcome::text(ToolStatus::Error, "the tool panicked: as it was told").coded("E_TOOL")
+}

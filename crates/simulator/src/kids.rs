@@ -1,0 +1,250 @@
+//! What runs for a loop: model calls, tools, background jobs, hooks, the work on the history. Each goes from point to
+//! point in the schedule, dies when it is killed, and says what it has to say in order.
+
+use crate::effects::died;
+use crate::messages::{Happening, Message, News};
+use crate::models::Call;
+use crate::node::conversation;
+use crate::options::Knob;
+use crate::world::World;
+use agentd_protocol::{
+    CallId, EffectClass, HistoryFailed, HookEvent, Seq, SessionId, ToolCallId, ToolOutcome, ToolStatus,
+    UndoApplied,
+};
+use agentd_turn::{Durable, Held, JobEnd, Phase, Reworked, Violation};
+
+/// What a kid does.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Work {
+    Model(Box<Call>),
+    Tool {
+        tool_call: ToolCallId,
+        effect: EffectClass,
+    },
+    Job(u32),
+    Hooks(u64, HookEvent),
+    Rework {
+        seq: Seq,
+        to: Option<Seq>,
+    },
+}
+
+/// Something that runs.
+#[derive(Debug)]
+pub(crate) struct Kid {
+    /// The loop that it works for.
+    pub(crate) owner: u64,
+    pub(crate) session: SessionId,
+    pub(crate) work: Work,
+    /// When its last message arrives: the next one does not overtake it.
+    arrives: u64,
+}
+
+impl World {
+    pub(crate) fn spawn(&mut self, owner: u64, session: SessionId, work: Work, within_ms: u64) -> u64 {
+        self.last_kid += 1;
+        let number = self.last_kid;
+        let after = match self.chance(Knob::Slow, 100) {
+            true => self.dice.between(20_000, 400_000),
+            false => self.dice.between(1, within_ms.max(1)),
+        };
+        let kid = Kid {
+            owner,
+            session,
+            work,
+            arrives: 0,
+        };
+        self.kids.insert(number, kid);
+        self.post(after, Happening::Kid(number));
+        number
+    }
+
+    /// It is gone; what it held comes back.
+    pub(crate) fn kill(&mut self, number: u64) {
+        if let Some(Kid {
+            work: Work::Model(call),
+            ..
+        }) = self.kids.remove(&number)
+        {
+            self.call_dropped(*call);
+        }
+    }
+
+    pub(crate) fn kill_where(&mut self, which: impl Fn(&Kid) -> bool) {
+        let chosen = self
+            .kids
+            .iter()
+            .filter(|(_, kid)| which(kid))
+            .map(|(number, _)| *number);
+        for number in chosen.collect::<Vec<_>>() {
+            self.kill(number);
+        }
+    }
+
+    /// It says something to its loop.
+    pub(crate) fn kid_says(&mut self, kid: &mut Kid, message: Message) {
+        let soon = self.now.0 + self.dice.between(0, 3);
+        kid.arrives = kid.arrives.max(soon);
+        let after = kid.arrives - self.now.0;
+        self.post(after, Happening::Loop(kid.owner, message));
+    }
+
+    /// It comes to its next point.
+    pub(crate) fn kid(&mut self, number: u64) {
+        let Some(mut kid) = self.kids.remove(&number) else {
+            return;
+        };
+        match &mut kid.work {
+            Work::Model(_) => return self.call_goes_on(number, kid),
+            Work::Tool { tool_call, effect } => {
+                let (tool_call, effect) = (*tool_call, *effect);
+                self.tool_ends(&mut kid, number, tool_call, effect);
+            }
+            Work::Job(job) => {
+                let (job, end) = (*job, self.job_ends());
+                self.kid_says(&mut kid, Message::JobEnded { job, end });
+            }
+            Work::Hooks(asking, event) => {
+                let number = *asking;
+                let records = self.hooks_said(*event);
+                self.kid_says(&mut kid, Message::Heard { number, records });
+            }
+            Work::Rework { seq, to } => {
+                let (seq, to) = (*seq, *to);
+                self.rework_ends(&mut kid, seq, to);
+            }
+        }
+    }
+
+    fn tool_ends(&mut self, kid: &mut Kid, number: u64, tool_call: ToolCallId, effect: EffectClass) {
+        if effect == EffectClass::Exec && self.chance(Knob::Jobs, 100) {
+            let (owner, session) = (kid.owner, kid.session);
+            if let Some(hot) = self.loops.get_mut(&owner) {
+                hot.last_job += 1;
+                let job = hot.last_job;
+                let running = self.spawn(owner, session, Work::Job(job), 90_000);
+                if let Some(hot) = self.loops.get_mut(&owner) {
+                    hot.jobs.insert(job, running);
+                }
+                self.kid_says(kid, Message::JobStarted { job });
+            }
+        }
+        let outcome = Box::new(self.outcome());
+        let message = Message::Tool {
+            tool_call,
+            kid: number,
+            outcome,
+        };
+        self.kid_says(kid, message);
+    }
+
+    fn outcome(&mut self) -> ToolOutcome {
+        if self.chance(Knob::ToolFail, 100) {
+            return match self.dice.below(3) {
+                0 => died(),
+                1 => ToolOutcome::text(ToolStatus::Timeout, "it took too long"),
+                _ => ToolOutcome::text(ToolStatus::Error, "it failed"),
+            };
+        }
+        let words = match self.chance(Knob::Long, 100) {
+            true => self.dice.between(500, 8_000),
+            false => self.dice.between(1, 30),
+        };
+        let text = "word ".repeat(usize::try_from(words).unwrap_or(1));
+        ToolOutcome::text(ToolStatus::Ok, text)
+    }
+
+    fn job_ends(&mut self) -> JobEnd {
+        match self.dice.below(4) {
+            0 => JobEnd::Lost("its warden went down".into()),
+            exit_code => JobEnd::Exited {
+                exit_code: i32::try_from(exit_code - 1).ok(),
+                signal: None,
+                stopped: None,
+            },
+        }
+    }
+
+    fn rework_ends(&mut self, kid: &mut Kid, seq: Seq, to: Option<Seq>) {
+        let failed = |message: &str| {
+            Reworked::Failed(HistoryFailed {
+                code: "E_TOOL".into(),
+                message: message.into(),
+            })
+        };
+        let mut earlier = None;
+        let reworked = match to {
+            _ if self.chance(Knob::ToolFail, 100) => failed("the disk is full"),
+            Some(upto) => match conversation(&self.disk, kid.session, upto) {
+                Ok(then) => {
+                    earlier = Some(Box::new(then));
+                    Reworked::Done(nothing())
+                }
+                Err(error) => failed(&error.to_string()),
+            },
+            None => Reworked::Done(nothing()),
+        };
+        let message = Message::Reworked {
+            seq,
+            reworked: Box::new(reworked),
+            earlier,
+        };
+        self.kid_says(kid, message);
+    }
+
+    pub(crate) fn model_says(&mut self, kid: &mut Kid, id: (agentd_protocol::CallId, u32), news: News) {
+        let (call, attempt) = id;
+        self.kid_says(kid, Message::Model { call, attempt, news });
+    }
+}
+
+fn nothing() -> UndoApplied {
+    UndoApplied {
+        undoes: Vec::new(),
+        undo_id: String::new(),
+        changes: Vec::new(),
+    }
+}
+
+impl Kid {
+    /// A model call without a permit.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(&self.work, Work::Model(call) if !call.is_granted())
+    }
+
+    /// I5: it runs for something that the session's log says is going on.
+    pub(crate) fn may_run(&self, durable: &Durable, summary: Option<CallId>) -> Held {
+        match &self.work {
+            Work::Tool { tool_call, .. } => {
+                let runs = durable
+                    .open_calls()
+                    .any(|call| call.id == *tool_call && call.is_running());
+                let what = || {
+                    format!(
+                        "the tool of call {} runs, but the call does not",
+                        tool_call.short()
+                    )
+                };
+                if runs {
+                    Ok(())
+                } else {
+                    Err(Violation::of("I5", what()))
+                }
+            }
+            Work::Model(call) => {
+                let phase = durable.turn.as_ref().map(|turn| &turn.phase);
+                let streams =
+                    matches!(phase, Some(Phase::Streaming(now)) if (now.call, now.attempt) == call.id);
+                if streams || summary == Some(call.id.0) {
+                    Ok(())
+                } else {
+                    Err(Violation::of("I5", "a model call runs that nobody waits for"))
+                }
+            }
+            Work::Job(_) if durable.closed.is_some() => {
+                Err(Violation::of("I5", "a background job runs in a closed session"))
+            }
+            Work::Job(_) | Work::Hooks(..) | Work::Rework { .. } => Ok(()),
+        }
+    }
+}

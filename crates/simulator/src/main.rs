@@ -1,0 +1,77 @@
+//! `cargo run -p agentd-simulator -- --seed N` replays a run, `-- --runs N --from SEED` looks for broken ones.
+
+use agentd_simulator::{Options, simulate};
+use clap::Parser;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+/// Looks for broken invariants in simulated lives, and replays them.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The run to replay.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// What to change of its options: `fail=20,lost=0`, or the whole line that was printed.
+    #[arg(long, default_value = "")]
+    options: String,
+    /// Print all that happens.
+    #[arg(long)]
+    trace: bool,
+    /// How many runs to look at.
+    #[arg(long, default_value_t = 1_000)]
+    runs: u64,
+    /// The first of them.
+    #[arg(long, default_value_t = 1)]
+    from: u64,
+    /// Look at all of them, whatever is found.
+    #[arg(long)]
+    keep_going: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// How many runs broke something.
+fn run(arguments: &Arguments) -> Result<u64, String> {
+    let mut out = std::io::stdout().lock();
+    let mut say = |text: String| writeln!(out, "{text}").map_err(|error| error.to_string());
+    let seeds = match arguments.seed {
+        Some(seed) => seed..seed.saturating_add(1),
+        None => arguments.from..arguments.from.saturating_add(arguments.runs),
+    };
+    let (mut broken, mut looked, mut events, mut tools) = (0, 0_u64, 0, 0);
+    for seed in seeds {
+        let options = Options::of(seed).changed(&arguments.options)?;
+        let report = simulate(seed, options, arguments.trace)?;
+        looked += 1;
+        events += report.events;
+        tools += report.ran;
+        for line in report.trace.iter().flatten() {
+            say(line.clone())?;
+        }
+        if report.violation.is_some() || arguments.seed.is_some() {
+            say(report.to_string())?;
+        }
+        if report.violation.is_some() {
+            broken += 1;
+            if !arguments.keep_going {
+                break;
+            }
+        }
+    }
+    if arguments.seed.is_none() {
+        say(format!(
+            "{looked} runs, {events} events, {tools} tool runs, {broken} broken"
+        ))?;
+    }
+    Ok(broken)
+}

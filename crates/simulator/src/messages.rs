@@ -1,0 +1,213 @@
+//! Everything that can happen next, and what travels to a loop.
+
+use agentd_actor_kit::Published;
+use agentd_policy::Judgement;
+use agentd_protocol::{ApprovalId, CallId, HookFinished, InputId, Seq, SessionId, ToolCallId, ToolOutcome};
+use agentd_store::{Append, Claim, Outcome};
+use agentd_transcript::Transcript;
+use agentd_turn::{Command, JobEnd, ModelAnswer, ModelFailure, Reworked, TimerKey};
+
+/// A place in the schedule.
+#[derive(Debug)]
+pub(crate) enum Happening {
+    /// A message reaches a loop.
+    Loop(u64, Message),
+    /// Something that runs comes to its next point.
+    Kid(u64),
+    /// An append reaches the disk.
+    Disk {
+        era: u64,
+        from: u64,
+        append: Box<Append>,
+    },
+    /// A commit reaches the feed.
+    Feed { era: u64, published: Published },
+    /// A provider's own timer.
+    Alarm {
+        era: u64,
+        provider: &'static str,
+        number: u64,
+    },
+    /// A session is claimed.
+    Load { era: u64, session: SessionId },
+    /// The disk comes to that claim.
+    Claim { era: u64, session: SessionId },
+    /// Its log was read.
+    Folded {
+        era: u64,
+        session: SessionId,
+        claim: Claim,
+    },
+    /// A session whose loop went down is looked at.
+    Look { era: u64, session: SessionId },
+    /// A command reaches the node.
+    Send(Box<Order>),
+    /// A person does something.
+    Person,
+    /// A viewer looks at what has come.
+    Viewer(u64),
+    /// The node dies.
+    Kill { era: u64 },
+    /// The node starts.
+    Start,
+    /// An owner that was replaced is gone for good.
+    Replaced(u64),
+    /// Nobody does harm any more: is all well?
+    Calm,
+}
+
+/// A command on its way.
+#[derive(Debug, Clone)]
+pub(crate) struct Order {
+    pub(crate) ticket: u64,
+    pub(crate) session: SessionId,
+    pub(crate) command: Command,
+    pub(crate) key: Option<String>,
+}
+
+/// What a loop is told.
+#[derive(Debug)]
+pub(crate) enum Message {
+    Start,
+    Command(Box<Order>),
+    Model {
+        call: CallId,
+        attempt: u32,
+        news: News,
+    },
+    Tool {
+        tool_call: ToolCallId,
+        kid: u64,
+        outcome: Box<ToolOutcome>,
+    },
+    JobStarted {
+        job: u32,
+    },
+    JobEnded {
+        job: u32,
+        end: JobEnd,
+    },
+    Judged {
+        tool_call: ToolCallId,
+        judgement: Option<Box<Judgement>>,
+    },
+    Detailed {
+        tool_call: ToolCallId,
+        known: bool,
+    },
+    Stored(Option<Outcome>),
+    Retry(u64),
+    Overdue(u64),
+    Timer {
+        key: TimerKey,
+        generation: u64,
+    },
+    Deciders {
+        approval: ApprovalId,
+        count: u32,
+    },
+    Heard {
+        number: u64,
+        records: Vec<HookFinished>,
+    },
+    Reworked {
+        seq: Seq,
+        reworked: Box<Reworked>,
+        earlier: Option<Box<Transcript>>,
+    },
+    SummaryOverdue {
+        call: CallId,
+        attempt: u32,
+    },
+    Idle(u64),
+    Drain,
+}
+
+/// What a model call says.
+#[derive(Debug)]
+pub(crate) enum News {
+    Waiting,
+    Granted(Option<u64>),
+    Text(String),
+    Answered(Box<ModelAnswer>),
+    Failed(Box<ModelFailure>),
+}
+
+impl Message {
+    /// One line of the trace.
+    pub(crate) fn line(&self) -> String {
+        let id = |id: &dyn std::fmt::Display| id.to_string();
+        match self {
+            Self::Start => "start".into(),
+            Self::Command(order) => format!("command {} {}", order.ticket, name(&order.command)),
+            Self::Model { attempt, news, .. } => format!("model attempt {attempt}: {}", news.line()),
+            Self::Tool {
+                tool_call, outcome, ..
+            } => format!("tool {} {:?}", tool_call.short(), outcome.status),
+            Self::JobStarted { job } => format!("job {job} started"),
+            Self::JobEnded { job, .. } => format!("job {job} ended"),
+            Self::Judged { tool_call, judgement } => {
+                let kind = judgement.as_ref().map(|judgement| judgement.verdict.kind);
+                format!("judged {} {kind:?}", tool_call.short())
+            }
+            Self::Detailed { tool_call, known } => format!("detail {} {known}", tool_call.short()),
+            Self::Stored(outcome) => format!("stored {outcome:?}"),
+            Self::Retry(number) => format!("retry append {number}"),
+            Self::Overdue(number) => format!("append {number} overdue"),
+            Self::Timer { key, generation } => format!("timer {key:?} {generation}"),
+            Self::Deciders { approval, count } => format!("{count} may decide {}", id(approval)),
+            Self::Heard { number, records } => format!("hooks {number}: {}", records.len()),
+            Self::Reworked { seq, .. } => format!("reworked {seq}"),
+            Self::SummaryOverdue { .. } => "summary overdue".into(),
+            Self::Idle(_) => "idle".into(),
+            Self::Drain => "drain".into(),
+        }
+    }
+}
+
+impl News {
+    fn line(&self) -> String {
+        match self {
+            Self::Waiting => "waits".into(),
+            Self::Granted(_) => "granted".into(),
+            Self::Text(text) => format!("text {}", text.len()),
+            Self::Answered(answer) => format!(
+                "answered {} blocks {:?}",
+                answer.content.len(),
+                answer.stop_reason
+            ),
+            Self::Failed(failure) => format!("failed {:?}", failure.class),
+        }
+    }
+}
+
+/// A command's name.
+pub(crate) fn name(command: &Command) -> String {
+    match command {
+        Command::Create { .. } => "create".into(),
+        Command::Send(new) => format!("send {:?}", new.delivery),
+        Command::CancelInput(input) => format!("cancel input {}", short(*input)),
+        Command::CancelTurn { jobs, .. } => format!("cancel turn, jobs {jobs}"),
+        Command::Decide {
+            approval,
+            decision,
+            scope,
+            ..
+        } => {
+            format!("decide {} {decision:?} {scope:?}", approval.short())
+        }
+        Command::Pause { .. } => "pause".into(),
+        Command::Resume { .. } => "resume".into(),
+        Command::Close { force, .. } => format!("close, force {force}"),
+        Command::Rework(rework) => format!("rework to {:?}", rework.work.rewind_to),
+        Command::Compact => "compact".into(),
+        Command::Summarize => "summarize".into(),
+        Command::ChildEnded { .. } => "child ended".into(),
+        Command::Tell => "tell".into(),
+        Command::Update { .. } => "update".into(),
+    }
+}
+
+fn short(input: InputId) -> String {
+    input.short().to_string()
+}

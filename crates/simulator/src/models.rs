@@ -1,0 +1,388 @@
+//! The models: what is configured, who may call next (the real admission), and how calls go.
+
+use crate::dice::Dice;
+use crate::kids::{Kid, Work};
+use crate::messages::{Happening, News};
+use crate::options::{Flaw, Knob, Options};
+use crate::world::World;
+use agentd_actor_kit::{Ask, CallOutcome, Grant, Lane, Outlook, Refusal};
+use agentd_model_client::{Admission, Setup, Step};
+use agentd_protocol::{Advice, CallId, FailureClass, ThinkingLevel, Timestamp, TurnError};
+use agentd_provider::Rates;
+use agentd_settings::{RatesConfig, SchedulerConfig};
+use agentd_turn::{ModelFacts, ModelFailure, TABLE};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The configured models: name, provider, fallbacks.
+const MODELS: [(&str, &str, &[&str]); 2] = [("sonnet", "p", &["haiku"]), ("haiku", "q", &[])];
+
+/// Who waits in line, and whether it still does.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    kid: u64,
+    waits: Arc<AtomicBool>,
+}
+
+fn gone(place: &Place) -> bool {
+    !place.waits.load(Ordering::Relaxed)
+}
+
+/// Equality of calls is their identity.
+impl PartialEq for Place {
+    fn eq(&self, other: &Self) -> bool {
+        self.kid == other.kid
+    }
+}
+
+/// One attempt on its way.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Call {
+    pub(crate) id: (CallId, u32),
+    facts: ModelFacts,
+    provider: &'static str,
+    tokens: u64,
+    credential: Option<String>,
+    insists: bool,
+    /// It writes a summary, of which nobody is shown a word.
+    pub(crate) summary: bool,
+    place: Option<Place>,
+    grant: Option<Grant>,
+    /// Pieces that are still to come.
+    pieces: u64,
+}
+
+impl Call {
+    pub(crate) const fn is_granted(&self) -> bool {
+        self.grant.is_some()
+    }
+
+    pub(crate) fn new(
+        id: (CallId, u32),
+        facts: &ModelFacts,
+        tokens: u64,
+        (credential, insists): (Option<String>, bool),
+    ) -> Self {
+        Self {
+            id,
+            facts: facts.clone(),
+            provider: if facts.provider == "q" { "q" } else { "p" },
+            tokens,
+            credential,
+            insists,
+            summary: false,
+            place: None,
+            grant: None,
+            pieces: 0,
+        }
+    }
+}
+
+/// All providers of the node. A restart forgets what was learned.
+#[derive(Debug)]
+pub(crate) struct Models {
+    window: u64,
+    credentials: Vec<String>,
+    pub(crate) providers: BTreeMap<&'static str, Provider>,
+}
+
+/// One provider.
+#[derive(Debug)]
+pub(crate) struct Provider {
+    pub(crate) admission: Admission<Place>,
+    alarm: u64,
+}
+
+impl Models {
+    pub(crate) fn new(options: &Options, now: Timestamp) -> Self {
+        let names = ["a", "b", "c"].into_iter().map(String::from);
+        let credentials: Vec<String> = names.take(options.get(Knob::Credentials) as usize).collect();
+        let mut providers = BTreeMap::new();
+        for (_, name, _) in MODELS {
+            let setup = Setup {
+                permits: options.get(Knob::Permits),
+                credentials: credentials.clone(),
+                rates: RatesConfig {
+                    requests: options.get(Knob::Rate).into(),
+                    ..RatesConfig::default()
+                },
+                scheduler: SchedulerConfig::default(),
+                patience_ms: 30_000,
+            };
+            let admission = Admission::new(setup, now, gone);
+            providers.insert(name, Provider { admission, alarm: 0 });
+        }
+        Self {
+            window: u64::from(options.get(Knob::Window)) * 1_000,
+            credentials,
+            providers,
+        }
+    }
+
+    pub(crate) fn facts(&self, name: &str) -> Result<ModelFacts, TurnError> {
+        let found = MODELS.iter().find(|(known, ..)| *known == name);
+        let (name, provider, fallbacks) = found.ok_or_else(|| TurnError {
+            class: "invalid_request".into(),
+            message: format!("there is no model {name}"),
+        })?;
+        Ok(ModelFacts {
+            provider: (*provider).into(),
+            model: format!("{name}-5"),
+            credentials: self.credentials.clone(),
+            fallbacks: fallbacks.iter().map(|name| (*name).into()).collect(),
+            thinking: Some(ThinkingLevel::High),
+            window: self.window,
+            max_output: self.window / 8,
+            min_cache_tokens: Some(500),
+            counts: false,
+        })
+    }
+}
+
+impl World {
+    /// A call goes on: it lines up, has begun, has another piece, or ends.
+    pub(crate) fn call_goes_on(&mut self, number: u64, mut kid: Kid) {
+        let (owner_session, now) = (kid.session, self.now);
+        let Work::Model(call) = &mut kid.work else { return };
+        if call.grant.is_some() {
+            return self.piece(number, kid);
+        }
+        let place = Place {
+            kid: number,
+            waits: Arc::new(AtomicBool::new(true)),
+        };
+        call.place = Some(place.clone());
+        let ask = Ask {
+            session: owner_session,
+            model: call.facts.model.clone(),
+            credential: call.credential.clone(),
+            group: String::new(),
+            lane: if number % 3 == 0 {
+                Lane::Background
+            } else {
+                Lane::Interactive
+            },
+            input_tokens: call.tokens,
+            output_tokens: 100,
+            insists: call.insists,
+        };
+        let (provider, id) = (call.provider, call.id);
+        self.model_says(&mut kid, id, News::Waiting);
+        self.kids.insert(number, kid);
+        let providers = &mut self.models.providers;
+        if let Some(found) = providers.get_mut(provider)
+            && let Some(step) = found.admission.acquire(ask, place, now)
+        {
+            self.admitted(step);
+        }
+        self.admit(provider);
+    }
+
+    /// Hands out what is free, and sets the provider's alarm for the rest.
+    pub(crate) fn admit(&mut self, name: &'static str) {
+        loop {
+            let Some(provider) = self.models.providers.get_mut(name) else {
+                return;
+            };
+            let Some(step) = provider.admission.next(self.now) else {
+                break;
+            };
+            self.admitted(step);
+        }
+        if let Some(provider) = self.models.providers.get_mut(name)
+            && let Some(at) = provider.admission.wake()
+        {
+            provider.alarm += 1;
+            let alarm = Happening::Alarm {
+                era: self.era,
+                provider: name,
+                number: provider.alarm,
+            };
+            self.post(at.since_ms(self.now).max(1), alarm);
+        }
+    }
+
+    pub(crate) fn alarm(&mut self, name: &'static str, number: u64) {
+        let current = self.models.providers.get(name).map(|provider| provider.alarm);
+        if current == Some(number) {
+            self.admit(name);
+        }
+    }
+
+    fn admitted(&mut self, step: Step<Place>) {
+        match step {
+            Step::Granted(place, grant) => {
+                let Some(mut kid) = self.kids.remove(&place.kid) else {
+                    // Whoever asked is gone, and drops its permit.
+                    drop(self.give_back(&grant, &CallOutcome::Dropped));
+                    return;
+                };
+                let window = grant.window;
+                let pieces = self.dice.between(0, 4);
+                let Work::Model(call) = &mut kid.work else { return };
+                call.grant = Some(grant);
+                call.pieces = pieces;
+                let id = call.id;
+                self.model_says(&mut kid, id, News::Granted(window));
+                self.kids.insert(place.kid, kid);
+                let after = match self.chance(Knob::Slow, 100) {
+                    true => self.dice.between(10_000, 120_000),
+                    false => self.dice.between(5, 400),
+                };
+                self.post(after, Happening::Kid(place.kid));
+            }
+            Step::Refused(place, refusal) => self.refused(place.kid, &refusal),
+        }
+    }
+
+    fn refused(&mut self, number: u64, refusal: &Refusal) {
+        let Some(mut kid) = self.kids.remove(&number) else {
+            return;
+        };
+        let Work::Model(call) = &kid.work else { return };
+        let (id, failure) = (
+            call.id,
+            ModelFailure {
+                retry_after_ms: Some(refusal.retry_after_ms),
+                refused: true,
+                ..ModelFailure::new(refusal.class, refusal.message.clone())
+            },
+        );
+        self.model_says(&mut kid, id, News::Failed(Box::new(failure)));
+    }
+
+    fn give_back(&mut self, grant: &Grant, outcome: &CallOutcome) -> Outlook {
+        let mut stamp = self.dice.stamp(self.now);
+        let name = if grant.model.starts_with("haiku") {
+            "q"
+        } else {
+            "p"
+        };
+        match self.models.providers.get_mut(name) {
+            Some(provider) => {
+                provider
+                    .admission
+                    .release(grant, outcome, &Rates::default(), &mut stamp)
+                    .0
+            }
+            None => Outlook::default(),
+        }
+    }
+
+    /// The kid of a call was killed.
+    pub(crate) fn call_dropped(&mut self, call: Call) {
+        if let Some(place) = &call.place {
+            place.waits.store(false, Ordering::Relaxed);
+        }
+        let Some(grant) = call.grant.filter(|_| self.disk.flaw != Flaw::LostPermit) else {
+            return;
+        };
+        self.give_back(&grant, &CallOutcome::Dropped);
+        self.admit(call.provider);
+    }
+
+    /// The next piece of an answer, or its end.
+    fn piece(&mut self, number: u64, mut kid: Kid) {
+        let Work::Model(call) = &mut kid.work else { return };
+        let (id, provider) = (call.id, call.provider);
+        let summary = call.summary;
+        if call.pieces > 0 {
+            call.pieces -= 1;
+            if let Some(grant) = call.grant.as_mut().filter(|grant| grant.probe)
+                && let Some(provider) = self.models.providers.get_mut(provider)
+            {
+                provider.admission.works(grant, self.now);
+                grant.probe = false;
+            }
+            let text = piece_of(&mut self.dice);
+            if !summary {
+                self.model_says(&mut kid, id, News::Text(text));
+            }
+            self.kids.insert(number, kid);
+            self.admit(provider);
+            let after = self.dice.between(1, 200);
+            return self.post(after, Happening::Kid(number));
+        }
+        let Some(grant) = call.grant.take() else { return };
+        let tokens = call.tokens;
+        let facts = call.facts.clone();
+        let news = match self.failure(&facts, tokens) {
+            Some(failure) => {
+                let outcome = CallOutcome::Failed {
+                    class: failure.class,
+                    retry_after_ms: failure.retry_after_ms,
+                    window: match failure.advice {
+                        Some(Advice::Window { tokens, .. }) => Some(tokens),
+                        _ => None,
+                    },
+                };
+                let outlook = self.give_back(&grant, &outcome);
+                News::Failed(Box::new(ModelFailure {
+                    credential: grant.credential,
+                    other_credential: outlook.other,
+                    retry_after_ms: failure.retry_after_ms.max(outlook.closed_ms),
+                    ..failure
+                }))
+            }
+            None => {
+                let answer = self.answer(tokens, summary, grant.credential.clone());
+                self.give_back(&grant, &CallOutcome::Answered { usage: answer.usage });
+                News::Answered(Box::new(answer))
+            }
+        };
+        self.admit(provider);
+        self.model_says(&mut kid, id, news);
+    }
+
+    fn failure(&mut self, facts: &ModelFacts, tokens: u64) -> Option<ModelFailure> {
+        if !self.calm && tokens > facts.window {
+            return Some(overflow(Some(facts.window), tokens));
+        }
+        if self.chance(Knob::Overflow, 100) {
+            return Some(overflow(None, tokens));
+        }
+        if !self.chance(Knob::Fail, 100) {
+            return None;
+        }
+        let class = self
+            .dice
+            .pick(&TABLE)
+            .map_or(FailureClass::Transient, |row| row.class);
+        let wishes = [
+            None,
+            None,
+            Some(0),
+            Some(1_500),
+            Some(20_000),
+            Some(90_000),
+            Some(7_200_000),
+        ];
+        Some(ModelFailure {
+            retry_after_ms: self.dice.pick(&wishes).copied().flatten(),
+            advice: match self.dice.below(12) {
+                0 => Some(Advice::Think(vec![ThinkingLevel::Low])),
+                1 => Some(Advice::Think(Vec::new())),
+                _ => None,
+            },
+            ..ModelFailure::new(class, "it failed")
+        })
+    }
+}
+
+fn overflow(tokens: Option<u64>, sent: u64) -> ModelFailure {
+    ModelFailure {
+        advice: tokens.map(|tokens| Advice::Window {
+            tokens,
+            sent: Some(sent),
+        }),
+        ..ModelFailure::new(FailureClass::ContextOverflow, "the prompt is too long")
+    }
+}
+
+fn piece_of(dice: &mut Dice) -> String {
+    match dice.below(40) {
+        0 => "the ".repeat(101),
+        n => format!("piece {n} "),
+    }
+}

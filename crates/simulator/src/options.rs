@@ -1,0 +1,219 @@
+//! What a run has in it. Each run switches some of it off and picks how much of the rest (swarm testing): what is always
+//! on hides what needs it to be off.
+
+use crate::dice::Dice;
+use std::fmt;
+use std::str::FromStr;
+
+macro_rules! knobs {
+    ($($(#[$doc:meta])* $knob:ident $name:literal $choices:tt,)*) => {
+        /// One thing that a run may have more or less of.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Knob { $($(#[$doc])* $knob,)* }
+
+        const KNOBS: &[(&str, &[u32])] = &[$(($name, &$choices),)*];
+    };
+}
+
+knobs! {
+    /// Sessions.
+    Sessions "sessions" [1, 1, 2, 3, 5],
+    /// What people do before everything calms down.
+    Actions "actions" [8, 20, 40, 80],
+    /// Model calls that the provider takes at once.
+    Permits "permits" [1, 1, 2, 4],
+    /// Credentials of the provider.
+    Credentials "credentials" [0, 1, 2, 3],
+    /// Requests a minute that a credential may make; 0: no limit.
+    Rate "rate" [0, 0, 0, 6, 30],
+    /// Percent of answers that ask for tools.
+    Tools "tools" [0, 40, 60, 85],
+    /// Percent of tool calls whose arguments make no sense.
+    Malformed "malformed" [0, 0, 10, 40],
+    /// Percent of attempts that fail.
+    Fail "fail" [0, 0, 10, 30, 70],
+    /// Percent of attempts that say that the conversation is too long.
+    Overflow "overflow" [0, 0, 5, 20],
+    /// Thousands of tokens of the window.
+    Window "window" [2, 6, 20, 100],
+    /// Percent of answers and results that are long.
+    Long "long" [0, 10, 40],
+    /// Percent of answers and results that take minutes.
+    Slow "slow" [0, 0, 10, 30],
+    /// Percent of tools that fail or die.
+    ToolFail "tool_fail" [0, 10, 40],
+    /// Percent of commands that become background jobs.
+    Jobs "jobs" [0, 0, 15, 40],
+    /// Permille of appends whose answer is lost.
+    Lost "lost" [0, 0, 0, 10, 60],
+    /// Permille of appends that find no space.
+    Full "full" [0, 0, 0, 20, 80],
+    /// Permille of appends that are refused.
+    Refused "refused" [0, 0, 0, 0, 10],
+    /// Permille of appends that take too long.
+    Overdue "overdue" [0, 0, 0, 10, 40],
+    /// Permille of messages at which the loop panics.
+    Crash "crash" [0, 0, 0, 4, 15],
+    /// Percent of a person's actions that are the node's end instead.
+    Node "node" [0, 0, 4, 12],
+    /// Percent of them that are a drain and a restart.
+    Drain "drain" [0, 0, 0, 6],
+    /// Percent of them that are another owner's claim.
+    Failover "failover" [0, 0, 0, 8],
+    /// Percent of judgements that are lost, or never come.
+    Gate "gate" [0, 0, 5, 20],
+    /// Hooks are asked about inputs, ends and compactions; percent that object.
+    Hooks "hooks" [0, 0, 0, 5, 30],
+    /// Viewers.
+    Viewers "viewers" [0, 1, 3, 8],
+    /// Frames that a viewer's queue takes.
+    Queue "queue" [4, 16, 64],
+    /// Percent of actions that pause or resume.
+    Pause "pause" [0, 0, 10, 20],
+    /// Percent of actions that cancel a turn or an input.
+    Cancel "cancel" [0, 10, 25],
+    /// Percent of actions that put the conversation back.
+    Rewind "rewind" [0, 0, 8, 15],
+    /// Percent of actions that ask for a compaction.
+    Compact "compact" [0, 0, 8],
+    /// Percent of actions that change settings.
+    Update "update" [0, 5, 10],
+    /// Percent of actions that close or delete.
+    Delete "delete" [0, 0, 3, 8],
+    /// A budget: 1 steps, 2 tokens, 3 money, 4 time.
+    Budget "budget" [0, 0, 0, 1, 2, 3, 4],
+    /// Steps of a turn; 0: as usual.
+    Cap "cap" [0, 0, 2, 5],
+    /// Nobody waits for people: 1 headless, 2 unattended, 3 questions that expire.
+    Alone "alone" [0, 0, 1, 2, 3],
+    /// The mode: 0 default, 1 accept edits, 2 plan, 3 yolo.
+    Mode "mode" [0, 0, 1, 2, 3, 3],
+}
+
+/// Something that is broken on purpose, to see that it is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Flaw {
+    /// Nothing.
+    #[default]
+    None,
+    /// The store acknowledges an append that it did not keep.
+    LostAppend,
+    /// A command is answered before it is durable.
+    EarlyAnswer,
+    /// An effect happens before its intent is durable.
+    EarlyEffect,
+    /// A call that was started before a crash is run again.
+    RunAgain,
+    /// The permit of a call that was killed does not come back.
+    LostPermit,
+    /// A viewer misses an event without being told.
+    LostFrame,
+    /// A tool of a cancelled turn goes on.
+    Orphan,
+    /// A gate that does not answer allows.
+    OpenGate,
+    /// A back-off never ends.
+    LostTimer,
+    /// A list row does not say that its session goes on by itself.
+    Forgotten,
+    /// A command whose key was used before is carried out once more.
+    TwiceByKey,
+    /// After a loop went down its list row is read while its last append is still on its way (a bug that was there).
+    EarlyLook,
+}
+
+impl Flaw {
+    /// All of them, by name.
+    pub const ALL: [(&'static str, Self); 12] = [
+        ("lost-append", Self::LostAppend),
+        ("early-answer", Self::EarlyAnswer),
+        ("early-effect", Self::EarlyEffect),
+        ("run-again", Self::RunAgain),
+        ("lost-permit", Self::LostPermit),
+        ("lost-frame", Self::LostFrame),
+        ("orphan", Self::Orphan),
+        ("open-gate", Self::OpenGate),
+        ("lost-timer", Self::LostTimer),
+        ("forgotten", Self::Forgotten),
+        ("twice-by-key", Self::TwiceByKey),
+        ("early-look", Self::EarlyLook),
+    ];
+}
+
+/// What one run is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    values: Vec<u32>,
+    /// What is broken on purpose.
+    pub flaw: Flaw,
+}
+
+impl Options {
+    /// The options of a seed.
+    #[must_use]
+    pub fn of(seed: u64) -> Self {
+        let mut dice = Dice::new(seed, 1);
+        let values = KNOBS
+            .iter()
+            .map(|(_, choices)| dice.pick(choices).copied().unwrap_or(0));
+        Self {
+            values: values.collect(),
+            flaw: Flaw::None,
+        }
+    }
+
+    /// The same with other values: `fail=20,lost=0,flaw=orphan`.
+    ///
+    /// # Errors
+    /// A word that is no option, or no number.
+    pub fn changed(mut self, changes: &str) -> Result<Self, String> {
+        for change in changes.split(',').filter(|change| !change.trim().is_empty()) {
+            let (name, value) = change
+                .split_once('=')
+                .ok_or_else(|| format!("{change:?} is not NAME=NUMBER"))?;
+            if name.trim() == "flaw" {
+                self.flaw = value.trim().parse()?;
+                continue;
+            }
+            let at = KNOBS.iter().position(|(known, _)| *known == name.trim());
+            let place = at.and_then(|at| self.values.get_mut(at));
+            let number = value
+                .trim()
+                .parse()
+                .map_err(|error| format!("{change:?}: {error}"))?;
+            *place.ok_or_else(|| {
+                format!("there is no option {name:?}; the options are those of `seed=… options=…`")
+            })? = number;
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn get(&self, knob: Knob) -> u32 {
+        self.values.get(knob as usize).copied().unwrap_or(0)
+    }
+}
+
+impl FromStr for Flaw {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let known = Self::ALL.iter().find(|(known, _)| *known == name);
+        known
+            .map(|(_, flaw)| *flaw)
+            .ok_or_else(|| format!("there is no flaw {name:?}"))
+    }
+}
+
+impl fmt::Display for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pairs = KNOBS.iter().zip(&self.values);
+        for (at, ((name, _), value)) in pairs.enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{name}={value}")?;
+        }
+        if let Some((name, _)) = Flaw::ALL.iter().find(|(_, flaw)| *flaw == self.flaw) {
+            write!(f, ",flaw={name}")?;
+        }
+        Ok(())
+    }
+}

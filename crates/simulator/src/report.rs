@@ -1,0 +1,83 @@
+//! A run from the outside.
+
+use crate::options::Options;
+use crate::world::World;
+use agentd_turn::Violation;
+use std::fmt;
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// Its seed.
+    pub seed: u64,
+    /// What it had in it.
+    pub options: Options,
+    /// What was broken, if anything was.
+    pub violation: Option<Violation>,
+    /// The last lines of its trace.
+    pub last: Vec<String>,
+    /// All of them, where they were wanted.
+    pub trace: Option<Vec<String>>,
+    /// How many there were.
+    pub lines: u64,
+    /// A sum over all of them: equal runs have equal sums.
+    pub sum: u64,
+    /// Events in all logs.
+    pub events: u64,
+    /// Commands that were answered.
+    pub answered: u64,
+    /// Tools that ran.
+    pub ran: u64,
+    /// Virtual milliseconds.
+    pub took_ms: u64,
+}
+
+/// Runs one seed.
+///
+/// # Errors
+/// The parts could not be put together; this does not depend on the seed.
+pub fn simulate(seed: u64, options: Options, keep_all: bool) -> Result<Report, String> {
+    let mut world = World::new(seed, options.clone(), keep_all)?;
+    let began = world.now;
+    world.live();
+    let heads = world.disk.sessions().map(|session| world.disk.head(session));
+    Ok(Report {
+        seed,
+        options,
+        events: heads.sum(),
+        answered: world.book.answered,
+        ran: world.book.ran(),
+        took_ms: world.now.since_ms(began),
+        violation: world.broken.or_else(|| {
+            let what = "nothing happens any more, and not all is at rest";
+            (!world.done).then(|| Violation::of("I6", what))
+        }),
+        last: world.trace.last.into(),
+        trace: world.trace.all,
+        lines: world.trace.lines,
+        sum: world.trace.sum,
+    })
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(violation) = &self.violation {
+            for line in &self.last {
+                writeln!(f, "  {line}")?;
+            }
+            writeln!(f, "broken: {violation}")?;
+        }
+        write!(
+            f,
+            "seed={} options={}\n{} events, {} commands answered, {} tools ran, {} s of virtual time, {} lines with sum {:016x}",
+            self.seed,
+            self.options,
+            self.events,
+            self.answered,
+            self.ran,
+            self.took_ms / 1_000,
+            self.lines,
+            self.sum
+        )
+    }
+}

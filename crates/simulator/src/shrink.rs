@@ -1,0 +1,128 @@
+//! A conversation becomes shorter: at once where a plan alone is enough, after a model call where a model writes the
+//! summary. Whatever goes wrong with that, the summary that needs no model takes its place.
+
+use crate::hot::{Compacting, Hot, Task};
+use crate::kids::Work;
+use crate::messages::{Happening, Message, News};
+use crate::models::Call;
+use crate::world::World;
+use agentd_protocol::{Block, CallId, ContextCompacted};
+use agentd_turn::{Effect, Input, Shrink, Shrunk, Summariser};
+
+/// Bytes in a token, in the worst case of the estimate.
+const BYTES_PER_TOKEN: u64 = 3;
+
+impl World {
+    pub(crate) fn resize(&mut self, hot: &mut Hot, effect: Effect) {
+        if let Effect::StopShrinking { call, attempt } = effect {
+            if let Some(run) = hot.compacting.take_if(|run| run.id == (call, attempt)) {
+                self.kill(run.kid);
+            }
+        } else if let Effect::Shrink {
+            call,
+            attempt,
+            how,
+            target_tokens,
+            summariser,
+            ..
+        } = effect
+        {
+            self.shrink(hot, (call, attempt), how, target_tokens, summariser);
+        }
+    }
+
+    fn shrink(&mut self, hot: &mut Hot, id: (CallId, u32), how: Shrink, target: u64, by: Option<Summariser>) {
+        let rules = self.config.context;
+        let transcript = &hot.transcript;
+        let shrunk = match how {
+            Shrink::Compact => match transcript.plan_compaction(rules.keep_recent_tokens, target) {
+                Some(plan) => return self.compact(hot, id, plan, by),
+                None => None,
+            },
+            Shrink::TruncateResults => transcript.plan_truncation(target).map(Shrunk::Truncated),
+            Shrink::CapResults => {
+                let bytes = usize::try_from(target.saturating_mul(BYTES_PER_TOKEN)).unwrap_or(usize::MAX);
+                transcript.plan_cap(bytes).map(Shrunk::Truncated)
+            }
+            Shrink::Prune => transcript
+                .plan_pruning(rules.prune_protect_tokens, rules.prune_min_tokens)
+                .map(Shrunk::Pruned),
+            Shrink::Trim => {
+                let most = hot.agent.durable().limits().max_messages as usize;
+                transcript.plan_trimming(most).map(Shrunk::Trimmed)
+            }
+        };
+        shrunk_to(hot, id, shrunk.unwrap_or(Shrunk::Nothing));
+    }
+
+    fn compact(&mut self, hot: &mut Hot, id: (CallId, u32), plan: ContextCompacted, by: Option<Summariser>) {
+        let facts = by.as_ref().and_then(|by| self.models.facts(&by.model).ok());
+        let Some((by, facts)) = by.zip(facts).filter(|_| self.dice.percent(80)) else {
+            return shrunk_to(hot, id, Shrunk::Compacted(plan));
+        };
+        let call = self.dice.stamp(self.now).call();
+        let mut side = Call::new((call, 1), &facts, plan.tokens_before / 2, (by.credential, false));
+        side.summary = true;
+        let kid = self.spawn(hot.number, hot.session, Work::Model(Box::new(side)), 5);
+        let overdue = Message::SummaryOverdue {
+            call: id.0,
+            attempt: id.1,
+        };
+        self.post(by.within_ms, Happening::Loop(hot.number, overdue));
+        hot.compacting = Some(Compacting {
+            id,
+            plan,
+            call,
+            model: by.model,
+            usage: None,
+            kid,
+        });
+    }
+
+    pub(crate) fn summary_news(&mut self, hot: &mut Hot, news: News) {
+        let answer = match news {
+            News::Waiting | News::Granted(_) | News::Text(_) => return,
+            News::Answered(answer) => Some(answer),
+            News::Failed(_) => None,
+        };
+        let Some(run) = hot.compacting.take() else { return };
+        let text = answer.as_ref().map(|answer| {
+            let texts = answer.content.iter().filter_map(|block| match block {
+                Block::Text { text } => Some(text.as_str()),
+                _ => None,
+            });
+            texts.collect::<String>()
+        });
+        let usage = answer.as_ref().map(|answer| answer.usage).or(run.usage);
+        let cost_usd = answer.and_then(|answer| answer.cost_usd);
+        let told = text.and_then(|text| hot.transcript.with_summary(&run.plan, &text));
+        let summarised_by = told.is_some().then(|| run.model.clone());
+        let plan = ContextCompacted {
+            usage,
+            cost_usd,
+            summarised_by,
+            ..told.unwrap_or(run.plan)
+        };
+        shrunk_to(hot, run.id, Shrunk::Compacted(plan));
+        self.run_followers(hot);
+    }
+
+    /// The summary takes too long, or the daemon drains.
+    pub(crate) fn hurry_summary(&mut self, hot: &mut Hot, of: Option<(CallId, u32)>) {
+        let Some(run) = hot.compacting.take_if(|run| of.is_none_or(|of| of == run.id)) else {
+            return;
+        };
+        self.kill(run.kid);
+        shrunk_to(hot, run.id, Shrunk::Compacted(run.plan));
+        self.run_followers(hot);
+    }
+}
+
+fn shrunk_to(hot: &mut Hot, (call, attempt): (CallId, u32), shrunk: Shrunk) {
+    let input = Input::Shrunk {
+        call,
+        attempt,
+        shrunk,
+    };
+    hot.follow.push_back(Task { input, order: None });
+}

@@ -1,0 +1,122 @@
+//! The simulator itself: it repeats itself exactly, it finds what is broken, and what is not broken it leaves alone.
+
+use crate::{Flaw, Options, Report, simulate};
+
+fn run(seed: u64, changes: &str) -> Report {
+    let options = Options::of(seed).changed(changes).unwrap();
+    simulate(seed, options, false).unwrap()
+}
+
+#[test]
+fn the_same_seed_is_the_same_run_byte_for_byte() {
+    for seed in 1..20 {
+        let trace = || simulate(seed, Options::of(seed), true).unwrap();
+        let (one, two) = (trace(), trace());
+        assert_eq!(one, two);
+        assert_eq!(one.trace.unwrap().len() as u64, one.lines);
+    }
+    assert_ne!(run(3, "").sum, run(4, "").sum);
+}
+
+#[test]
+fn options_are_read_as_they_are_printed() {
+    let options = Options::of(7).changed("flaw=orphan,fail=33").unwrap();
+    assert_eq!(Options::of(8).changed(&options.to_string()), Ok(options));
+    for (wrong, why) in [
+        ("fail", "is not NAME=NUMBER"),
+        ("nonsense=1", "there is no option"),
+        ("fail=many", "invalid digit"),
+        ("flaw=none", "there is no flaw"),
+    ] {
+        let error = Options::of(1).changed(wrong).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+/// Looks at runs until one is broken; says by what.
+fn found(flaw: &str, changes: &str, runs: u64) -> String {
+    let changes = format!("{changes},flaw={flaw}");
+    for seed in 1..=runs {
+        if let Some(violation) = run(seed, &changes).violation {
+            return violation.invariant.to_owned();
+        }
+    }
+    panic!("{flaw} was not found in {runs} runs");
+}
+
+#[test]
+fn i1_what_a_store_loses_is_found() {
+    assert_eq!(found("lost-append", "", 40), "I1");
+    assert_eq!(found("early-answer", "", 40), "I1");
+    assert_eq!(found("twice-by-key", "lost=60", 40), "I1");
+}
+
+#[test]
+fn i2_what_a_viewer_misses_is_found() {
+    assert_eq!(found("lost-frame", "viewers=3", 40), "I2");
+}
+
+#[test]
+fn i4_effects_before_their_intent_and_effects_twice_are_found() {
+    assert_eq!(found("early-effect", "tools=85,mode=3", 40), "I4");
+    assert_eq!(found("run-again", "tools=85,mode=3,crash=15,slow=30", 80), "I4");
+}
+
+#[test]
+fn i5_a_tool_that_goes_on_after_its_turn_is_found() {
+    assert_eq!(found("orphan", "tools=85,mode=3,cancel=25,slow=30", 80), "I5");
+}
+
+#[test]
+fn i6_what_never_comes_to_rest_is_found() {
+    assert_eq!(found("lost-permit", "permits=1,cancel=25,slow=30", 80), "I6");
+    assert_eq!(found("lost-timer", "fail=70", 40), "I6");
+    assert_eq!(found("forgotten", "node=12,tools=85", 80), "I6");
+    assert_eq!(found("early-look", "overdue=40,actions=40", 80), "I6");
+}
+
+#[test]
+fn i7_a_gate_that_fails_open_is_found() {
+    assert_eq!(found("open-gate", "gate=20,tools=85", 40), "I7");
+}
+
+/// Each flaw is in one of the tests above.
+#[test]
+fn all_flaws_are_looked_for() {
+    let text = include_str!("tests.rs");
+    for (name, flaw) in Flaw::ALL {
+        assert!(text.contains(&format!("found({name:?}")), "{flaw:?}");
+    }
+}
+
+/// The runs of CI, in four parts so that both cores have something to do.
+fn lives(part: u64) {
+    const RUNS: u64 = 500;
+    for seed in part * RUNS + 1..=(part + 1) * RUNS {
+        let report = run(seed, "");
+        assert_eq!(
+            report.violation, None,
+            "cargo run -p agentd-simulator -- --seed {seed}\n{report}"
+        );
+    }
+}
+
+#[test]
+fn lives_of_the_first_part_break_nothing() {
+    lives(0);
+}
+
+#[test]
+fn lives_of_the_second_part_break_nothing() {
+    lives(1);
+}
+
+#[test]
+fn lives_of_the_third_part_break_nothing() {
+    lives(2);
+}
+
+#[test]
+fn lives_of_the_fourth_part_break_nothing() {
+    lives(3);
+}

@@ -1,0 +1,254 @@
+//! Everything in one run: the schedule, and what all parts share.
+
+use crate::book::Book;
+use crate::dice::Dice;
+use crate::disk::Disk;
+use crate::fixed;
+use crate::hot::Hot;
+use crate::kids::Kid;
+use crate::messages::{Happening, Message, Order};
+use crate::models::Models;
+use crate::node::Slot;
+use crate::options::{Knob, Options};
+use crate::rules::Rules;
+use crate::trace::Trace;
+use crate::viewers::Watcher;
+use agentd_actor_kit::Published;
+use agentd_protocol::{Fault, SessionId, Timestamp};
+use agentd_session_store::{FeedLimits, FeedState};
+use agentd_store::{Append, Outcome};
+use agentd_tools::Registry;
+use agentd_turn::{Config, Reply, Violation};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+/// The answers that came, by ticket; `None`: there will be none.
+pub(crate) type Answers = Arc<Mutex<Vec<(u64, Option<Result<Reply, Fault>>)>>>;
+
+/// No run needs so many happenings: one that does goes round in circles (I6).
+const MOST: u64 = 400_000;
+
+/// One run.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) options: Options,
+    pub(crate) dice: Dice,
+    pub(crate) now: Timestamp,
+    schedule: BTreeMap<(u64, u64), Happening>,
+    number: u64,
+    pub(crate) trace: Trace,
+    pub(crate) disk: Disk,
+    pub(crate) models: Models,
+    pub(crate) feed: FeedState,
+    pub(crate) rules: Rules,
+    pub(crate) registry: Registry,
+    pub(crate) config: Arc<Config>,
+    pub(crate) alive: bool,
+    /// Counts the lives of the node.
+    pub(crate) era: u64,
+    pub(crate) slots: BTreeMap<SessionId, Slot>,
+    pub(crate) loops: BTreeMap<u64, Hot>,
+    pub(crate) last_loop: u64,
+    pub(crate) kids: BTreeMap<u64, Kid>,
+    pub(crate) last_kid: u64,
+    pub(crate) viewers: BTreeMap<u64, Watcher>,
+    /// Sessions with a commit that nobody could announce: its answer was lost for good. Viewers are told of it with the
+    /// next event only.
+    pub(crate) untold: BTreeSet<SessionId>,
+    pub(crate) tickets: BTreeMap<u64, Box<Order>>,
+    pub(crate) last_ticket: u64,
+    pub(crate) answers: Answers,
+    pub(crate) book: Book,
+    pub(crate) actions: u32,
+    /// Nobody does harm any more.
+    pub(crate) calm: bool,
+    pub(crate) calm_rounds: u32,
+    pub(crate) done: bool,
+    pub(crate) broken: Option<Violation>,
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, options: Options, keep_all: bool) -> Result<Self, String> {
+        let now = Timestamp(1_800_000_000_000);
+        let mut world = Self {
+            dice: Dice::new(seed, 2),
+            now,
+            schedule: BTreeMap::new(),
+            number: 0,
+            trace: Trace::new(keep_all),
+            disk: Disk::new(options.flaw).map_err(|error| error.to_string())?,
+            models: Models::new(&options, now),
+            feed: FeedState::new(0, FeedLimits::default()),
+            rules: fixed::rules()?,
+            registry: fixed::registry(),
+            config: fixed::config_of(&options),
+            alive: true,
+            era: 0,
+            slots: BTreeMap::new(),
+            loops: BTreeMap::new(),
+            last_loop: 0,
+            kids: BTreeMap::new(),
+            last_kid: 0,
+            viewers: BTreeMap::new(),
+            untold: BTreeSet::new(),
+            tickets: BTreeMap::new(),
+            last_ticket: 0,
+            answers: Answers::default(),
+            book: Book::default(),
+            actions: options.get(Knob::Actions),
+            calm: false,
+            calm_rounds: 0,
+            done: false,
+            broken: None,
+            options,
+        };
+        world.post(0, Happening::Person);
+        Ok(world)
+    }
+
+    /// Runs to the end, or to the first broken invariant.
+    pub(crate) fn live(&mut self) {
+        let mut happenings = 0;
+        while let Some(((at, _), happening)) = self.schedule.pop_first() {
+            happenings += 1;
+            if happenings > MOST {
+                self.fail(Violation::of("I6", "the run goes round in circles"));
+            }
+            if self.done || self.broken.is_some() {
+                return;
+            }
+            self.now = Timestamp(at.max(self.now.0));
+            self.disk.tell_time(self.now.0);
+            self.happen(happening);
+        }
+    }
+
+    pub(crate) fn post(&mut self, after_ms: u64, happening: Happening) {
+        self.number += 1;
+        let at = self.now.0.saturating_add(after_ms);
+        self.schedule.insert((at, self.number), happening);
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        let current = |era: u64, world: &Self| era == world.era && world.alive;
+        match happening {
+            Happening::Loop(number, message) => self.deliver(number, message),
+            Happening::Kid(number) => self.kid(number),
+            Happening::Disk { era, from, append } if current(era, self) => self.arrive(from, *append),
+            Happening::Feed { era, published } if current(era, self) => self.feed.committed(published),
+            Happening::Alarm {
+                era,
+                provider,
+                number,
+            } if current(era, self) => self.alarm(provider, number),
+            Happening::Load { era, session } if current(era, self) => self.load(session),
+            Happening::Claim { era, session } if current(era, self) => self.claim(session),
+            Happening::Folded { era, session, claim } if current(era, self) => self.folded(session, claim),
+            Happening::Look { era, session } if current(era, self) => self.look(session),
+            Happening::Kill { era } if current(era, self) => self.die(),
+            Happening::Disk { .. }
+            | Happening::Feed { .. }
+            | Happening::Alarm { .. }
+            | Happening::Load { .. }
+            | Happening::Claim { .. }
+            | Happening::Folded { .. }
+            | Happening::Look { .. }
+            | Happening::Kill { .. } => {}
+            Happening::Person => self.person(),
+            Happening::Send(order) => self.ask(order),
+            Happening::Viewer(number) => self.look_of(number),
+            Happening::Start => self.begin(),
+            Happening::Replaced(number) => self.replaced(number),
+            Happening::Calm => self.calm(),
+        }
+    }
+
+    /// An append reaches the disk. A lost answer is asked for again with the same number, as the store's actor does.
+    fn arrive(&mut self, from: u64, append: Append) {
+        let (session, events) = (append.session, append.events.clone());
+        if self.permille(Knob::Full) {
+            return self.store_says(from, Some(Outcome::Full));
+        }
+        if self.permille(Knob::Refused) {
+            return self.store_says(from, Some(Outcome::Failed("as it was told".into())));
+        }
+        let lost = self.permille(Knob::Lost);
+        let arrives = !lost || self.dice.percent(70);
+        let lose = self.dice.percent(4);
+        let again = append.clone();
+        let mut outcome = Outcome::Unknown;
+        if arrives {
+            outcome = match self.disk.append(append, lose) {
+                Ok(outcome) => outcome,
+                Err(violation) => return self.fail(violation),
+            };
+        }
+        if lost && self.dice.percent(60) {
+            outcome = match self.disk.append(again, false) {
+                Ok(outcome) => outcome,
+                Err(violation) => return self.fail(violation),
+            };
+        } else if lost {
+            if matches!(outcome, Outcome::Committed { .. }) {
+                self.untold.insert(session);
+            }
+            let answer = self.dice.percent(50).then_some(Outcome::Unknown);
+            return self.store_says(from, answer);
+        }
+        let cursor = match &outcome {
+            Outcome::Committed { cursor, .. } => Some(*cursor),
+            Outcome::Duplicate { .. } => Some(0),
+            _ => None,
+        };
+        if let Some(cursor) = cursor {
+            let published = Published {
+                session,
+                cursor,
+                events,
+            };
+            let era = self.era;
+            self.post(0, Happening::Feed { era, published });
+        }
+        self.store_says(from, Some(outcome));
+    }
+
+    fn store_says(&mut self, to: u64, outcome: Option<Outcome>) {
+        self.tell(to, 4, Message::Stored(outcome));
+    }
+
+    /// Appends that have not reached the disk.
+    pub(crate) fn on_their_way(&mut self) -> Vec<(u64, Append)> {
+        let all = std::mem::take(&mut self.schedule);
+        let mut appends = Vec::new();
+        for (at, happening) in all {
+            match happening {
+                Happening::Disk { era, append, .. } => appends.push((era, *append)),
+                // Mailboxes are gone; who asked in them is told by its dropped ticket.
+                Happening::Loop(_, Message::Command(order)) => drop(self.asker(&order)),
+                other => drop(self.schedule.insert(at, other)),
+            }
+        }
+        appends
+    }
+
+    /// So often of a hundred, while harm may be done.
+    pub(crate) fn chance(&mut self, knob: Knob, of: u32) -> bool {
+        let rate = u64::from(self.options.get(knob));
+        let hit = self.dice.below(of.into()) < rate;
+        hit && !self.calm
+    }
+
+    pub(crate) fn permille(&mut self, knob: Knob) -> bool {
+        self.chance(knob, 1_000)
+    }
+
+    pub(crate) fn say(&mut self, line: impl FnOnce() -> String) {
+        let line = format!("{} {}", self.now.0 - 1_800_000_000_000, line());
+        self.trace.say(line);
+    }
+
+    pub(crate) fn fail(&mut self, violation: Violation) {
+        self.say(|| violation.to_string());
+        self.broken.get_or_insert(violation);
+    }
+}

@@ -1,0 +1,147 @@
+//! What the writer does, counted: how many appends share a transaction, and how long they take.
+
+use serde::Serialize;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Classes of durations: four to each doubling, from a microsecond to an hour.
+const CLASSES: usize = 4 * 32;
+
+/// Counters since the store was opened.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct StoreMetrics {
+    /// Changes that were asked for: appends and the smaller ones.
+    pub changes: u64,
+    /// Transactions that they became.
+    pub batches: u64,
+    /// The most changes of one transaction.
+    pub largest_batch: u64,
+    /// From the wish to the durable answer, half of them at most, in microseconds.
+    pub change_us_p50: u64,
+    /// The same, 95 of 100.
+    pub change_us_p95: u64,
+    /// The same, 99 of 100.
+    pub change_us_p99: u64,
+    /// A transaction with its sync, half of them at most.
+    pub batch_us_p50: u64,
+    /// The same, 99 of 100.
+    pub batch_us_p99: u64,
+}
+
+/// The counters while they are counted.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    largest: AtomicU64,
+    changes: Durations,
+    batches: Durations,
+}
+
+impl Counters {
+    /// A change was answered.
+    pub(crate) fn change(&self, took: Duration) {
+        self.changes.add(took);
+    }
+
+    /// A transaction of so many changes ended.
+    pub(crate) fn batch(&self, changes: usize, took: Duration) {
+        self.largest.fetch_max(changes as u64, Ordering::Relaxed);
+        self.batches.add(took);
+    }
+
+    pub(crate) fn read(&self) -> StoreMetrics {
+        StoreMetrics {
+            changes: self.changes.count(),
+            batches: self.batches.count(),
+            largest_batch: self.largest.load(Ordering::Relaxed),
+            change_us_p50: self.changes.percentile(50),
+            change_us_p95: self.changes.percentile(95),
+            change_us_p99: self.changes.percentile(99),
+            batch_us_p50: self.batches.percentile(50),
+            batch_us_p99: self.batches.percentile(99),
+        }
+    }
+}
+
+/// How often something took about so long.
+#[derive(Debug)]
+struct Durations([AtomicU64; CLASSES]);
+
+impl Default for Durations {
+    fn default() -> Self {
+        Self(std::array::from_fn(|_| AtomicU64::new(0)))
+    }
+}
+
+impl Durations {
+    fn add(&self, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        if let Some(class) = self.0.get(class_of(micros)) {
+            class.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn count(&self) -> u64 {
+        self.0.iter().map(|class| class.load(Ordering::Relaxed)).sum()
+    }
+
+    /// The upper end of the class that holds it.
+    fn percentile(&self, percent: u64) -> u64 {
+        let wanted = (self.count() * percent).div_ceil(100);
+        let mut seen = 0;
+        for (class, count) in self.0.iter().enumerate() {
+            seen += count.load(Ordering::Relaxed);
+            if seen >= wanted && seen > 0 {
+                return end_of(class);
+            }
+        }
+        0
+    }
+}
+
+/// Two bits below the highest one tell the quarter of the doubling.
+fn class_of(micros: u64) -> usize {
+    let micros = micros.max(4);
+    let doubling = micros.ilog2();
+    let quarter = (micros >> (doubling - 2)) & 3;
+    let class = u64::from(doubling) * 4 + quarter;
+    usize::try_from(class).map_or(CLASSES - 1, |class| class.min(CLASSES - 1))
+}
+
+const fn end_of(class: usize) -> u64 {
+    let (doubling, quarter) = (class / 4, class % 4);
+    if doubling < 2 {
+        return 4;
+    }
+    ((4 + quarter as u64 + 1) << (doubling - 2)) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_ends_where_the_next_one_begins() {
+        for micros in [4, 5, 7, 8, 9, 100, 1_000, 1_023, 1_024, 65_535, 1 << 30] {
+            let class = class_of(micros);
+            assert!(end_of(class) >= micros, "{micros}");
+            assert_eq!(class_of(end_of(class)), class, "{micros}");
+            assert_eq!(class_of(end_of(class) + 1), class + 1, "{micros}");
+        }
+        assert_eq!(class_of(u64::MAX), CLASSES - 1);
+    }
+
+    #[test]
+    fn percentiles_come_from_the_counts() {
+        let counters = Counters::default();
+        for _ in 0..99 {
+            counters.change(Duration::from_micros(100));
+        }
+        counters.change(Duration::from_micros(5_000));
+        counters.batch(7, Duration::from_micros(50));
+        counters.batch(3, Duration::from_micros(50));
+        let read = counters.read();
+        assert_eq!((read.changes, read.batches, read.largest_batch), (100, 2, 7));
+        assert_eq!((read.change_us_p50, read.change_us_p99), (111, 111));
+        assert_eq!(Counters::default().read(), StoreMetrics::default());
+    }
+}

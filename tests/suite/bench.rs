@@ -1,0 +1,133 @@
+//! The load tool with little numbers: each mode measures something that can be, and leaves whole logs behind. No figure is
+//! compared with a target here: this machine is busy with tests.
+
+use agentd_tests::{binaries, within};
+use serde_json::Value;
+use tokio::process::Command;
+
+/// Runs a mode; its figures.
+#[expect(clippy::disallowed_methods, reason = "the harness starts the load tool")]
+async fn measure(args: &str) -> Value {
+    let binaries = binaries();
+    let output = Command::new(&binaries.bench)
+        .arg("--json")
+        .arg("--agentd")
+        .arg(&binaries.agentd)
+        .args(args.split(' '))
+        .kill_on_drop(true)
+        .output();
+    let output = within("the measurement ends", output).await.unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{args}: {errors}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn number(figures: &Value, name: &str) -> f64 {
+    let value = figures.get(name).and_then(Value::as_f64);
+    value.unwrap_or_else(|| panic!("no figure {name} in {figures}"))
+}
+
+#[track_caller]
+fn positive(figures: &Value, names: &[&str]) {
+    for name in names {
+        assert!(number(figures, name) > 0.0, "{name} in {figures}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fleet_is_measured_and_its_logs_are_whole() {
+    let figures = measure("fleet --sessions 3 --steps 2 --waves 1 --open-seconds 1 --viewers 1").await;
+    positive(
+        &figures,
+        &[
+            "steps_per_second",
+            "sessions_per_second",
+            "rss_mb.active",
+            "helpers.active",
+            "fds.active",
+            "open_loop.steps_measured",
+            "overhead_per_step_ms.p99",
+            "first_delta_ms.from_model.p50",
+            "store.changes",
+            "store.batch_us_p50",
+        ],
+    );
+    assert_eq!(number(&figures, "logs_checked"), 3.0);
+    assert_eq!(number(&figures, "failed_tool_calls"), 0.0);
+    let target = figures
+        .pointer("/targets/steps_per_second")
+        .and_then(Value::as_str);
+    assert!(
+        target.is_some_and(|target| target.starts_with(">= 600")),
+        "{target:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fleet_is_measured_in_every_dialect() {
+    let dialects = [
+        "openai-chat",
+        "openai-responses",
+        "gemini",
+        "ollama",
+        "llama-completion",
+    ];
+    for dialect in dialects {
+        let args = format!(
+            "--tools mix --dialect {dialect} fleet --sessions 2 --steps 2 --waves 1 --open-seconds 0"
+        );
+        let figures = measure(&args).await;
+        assert_eq!(number(&figures, "logs_checked"), 2.0, "{dialect}");
+        assert_eq!(number(&figures, "failed_tool_calls"), 0.0, "{dialect}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn memory_of_idle_and_active_sessions_is_measured() {
+    let figures = measure("idle --sessions 20 --burst 2").await;
+    positive(&figures, &["rss_mb.1_idle", "start_ms", "create_per_second"]);
+    let figures = measure("--tools read active --sessions 5 --think-ms 300 --steps 1").await;
+    positive(&figures, &["rss_mb.most", "open_at_once"]);
+    assert_eq!(number(&figures, "logs_checked"), 5.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_session_is_measured_and_a_longer_one_is_attached_to() {
+    let figures = measure("--tools read long --steps 20 --turn 5").await;
+    positive(&figures, &["step_ms.first", "step_ratio", "logs_checked"]);
+    let figures = measure("--tools read attach --events 500 --rounds 3").await;
+    positive(&figures, &["attach_ms.p99", "attach_ms.after_start"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i3_a_storm_leaves_whole_logs() {
+    let figures = measure("--tools read storm --sessions 4 --steps 2 --rate-529 0.2 --rate-cut 0.2").await;
+    assert_eq!(number(&figures, "turns_completed"), 4.0);
+    assert_eq!(number(&figures, "logs_checked"), 4.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn viewers_are_measured_also_those_that_do_not_read() {
+    let figures = measure("--tools read viewers --viewers 4 --stalled 1 --steps 5 --rounds 1").await;
+    positive(&figures, &["step_ms.watched.p50", "frames_seen", "logs_checked"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i3_turns_that_were_open_at_a_kill_go_on_and_are_measured() {
+    let figures = measure("resume --sessions 4").await;
+    positive(&figures, &["resumed_seconds", "start_ms"]);
+    assert_eq!(number(&figures, "logs_checked"), 4.0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cancels_are_measured_under_load() {
+    let figures = measure("cancel --sessions 2 --steps 2 --waves 1 --open-seconds 2").await;
+    positive(&figures, &["cancelled", "cancel_ms.in_model_call.p99"]);
+    positive(&figures, &["logs_checked"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i2_i3_a_soak_with_kills_leaves_whole_logs() {
+    let figures = measure("--seed 3 soak --seconds 2 --sessions 4 --steps 2").await;
+    positive(&figures, &["rounds", "turns", "logs_checked"]);
+}

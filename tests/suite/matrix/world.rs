@@ -1,0 +1,371 @@
+//! One cell's daemon, in as many lives as it needs, and what must hold at the end.
+
+use super::{Action, Cell};
+use agentd_bench::model_server::ModelServer;
+use agentd_client::{Client, ConnectOptions, Push};
+use agentd_protocol::{
+    AttachParams, Block, CreateParams, Created, EndReason, Event, EventBody, ExportParams, LifecycleParams,
+    PermissionMode, RunState, Seq, SessionId,
+};
+use agentd_tests::{
+    Daemon, DaemonOptions, Logs, check_audit, check_effects, check_events, eventually, within, working_in,
+};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+/// How long a cell tries to get on.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// Sessions that work beside the scenario's.
+const BYSTANDERS: usize = 2;
+
+/// A daemon with a fault, and everything that was promised by it.
+pub(super) struct World {
+    pub(super) dir: Arc<TempDir>,
+    daemon: Daemon,
+    client: Option<Client>,
+    said: String,
+    lives: u32,
+    /// What was answered: this event is durable (I1).
+    promised: Vec<(SessionId, Seq, &'static str)>,
+    bystanders: Vec<String>,
+    viewers: Vec<Viewer>,
+    _server: ModelServer,
+}
+
+impl World {
+    /// Starts the daemon of a cell, and the sessions beside the scenario's.
+    pub(super) async fn begin(cell: &Cell) -> Self {
+        let server = ModelServer::start(false).await.expect("a model server");
+        let dir = tempfile::Builder::new().prefix("agentd-m").tempdir();
+        let dir = Arc::new(dir.expect("a temporary directory"));
+        let options = DaemonOptions {
+            model_url: Some(server.url()),
+            config: cell.scenario.config(dir.path()).await,
+            faults: Some(cell.faults()),
+            ..DaemonOptions::default()
+        };
+        let mut world = Self {
+            daemon: Daemon::launch(Arc::clone(&dir), options),
+            dir,
+            client: None,
+            said: String::new(),
+            lives: 1,
+            promised: Vec::new(),
+            bystanders: Vec::new(),
+            viewers: Vec::new(),
+            _server: server,
+        };
+        for n in 0..BYSTANDERS {
+            let name = format!("beside{n}");
+            let plan = format!("plan:{name} steps=2 command=echo_{{n}}_>>_marks;");
+            let session = world.create(&name, &plan, |_| {}).await;
+            world.bystanders.push(session);
+        }
+        world
+    }
+
+    /// Tries until it succeeds, over crashes and restarts of the daemon.
+    pub(super) async fn reach<T>(
+        &mut self,
+        what: &str,
+        goal: impl AsyncFn(&Client) -> Result<T, String>,
+    ) -> T {
+        let mut ticks = interval(Duration::from_millis(25));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let deadline = Instant::now() + PATIENCE;
+        let mut last = String::new();
+        while Instant::now() < deadline {
+            ticks.tick().await;
+            let client = match self.client().await {
+                Ok(client) => client,
+                Err(why) => {
+                    last = why;
+                    continue;
+                }
+            };
+            match within(what, goal(&client)).await {
+                Ok(done) => return done,
+                Err(why) => last = why,
+            }
+            if client.lost().is_some() {
+                self.client = None;
+            }
+        }
+        panic!("{what}: not reached: {last}\n{}{}", self.said, self.daemon.said());
+    }
+
+    async fn client(&mut self) -> Result<Client, String> {
+        if self.daemon.is_over() {
+            self.client = None;
+            self.revive().await;
+        }
+        if let Some(client) = &self.client {
+            return Ok(client.clone());
+        }
+        if !self.daemon.ready_or_over().await {
+            return Err("the daemon ended while it started".to_owned());
+        }
+        let (socket, options) = (self.daemon.socket(), ConnectOptions::default());
+        let client = Client::connect(&socket, &options).await;
+        let client = client.map_err(|error| error.to_string())?;
+        self.client = Some(client.clone());
+        Ok(client)
+    }
+
+    async fn revive(&mut self) {
+        let status = self.daemon.ended().await;
+        self.said.push_str(&self.daemon.said());
+        assert!(
+            self.lives < 3,
+            "it ended again without a fault: {status}\n{}",
+            self.said
+        );
+        let by_itself = status.code();
+        assert!(
+            by_itself.is_none_or(|code| code == 70),
+            "a failure exits with 70, not with {status}"
+        );
+        self.lives += 1;
+        self.daemon = self.daemon.again();
+    }
+
+    /// Where a session's commands leave their marks.
+    pub(super) fn workdir(&self, name: &str) -> PathBuf {
+        PathBuf::from(self.daemon.workdir(name))
+    }
+
+    /// A session with a first input and a key of its own, named after its directory; and somebody who watches it.
+    pub(super) async fn create(
+        &mut self,
+        name: &str,
+        prompt: &str,
+        more: impl Fn(&mut CreateParams),
+    ) -> String {
+        let mut params = CreateParams {
+            prompt: Some(vec![Block::text(prompt)]),
+            title: Some(name.to_owned()),
+            workdir: self.daemon.workdir(name),
+            mode: Some(PermissionMode::Yolo),
+            model: Some("claude".to_owned()),
+            key: Some(format!("create {name}")),
+            ..CreateParams::default()
+        };
+        more(&mut params);
+        let created: Created = self
+            .reach("a session is created", async |client| {
+                client.create(&params).await.map_err(text)
+            })
+            .await;
+        self.promise(created.session, 1, "session.created");
+        let session = created.session.to_string();
+        let socket = self.daemon.socket();
+        self.viewers.push(Viewer::watch(socket, session.clone()));
+        session
+    }
+
+    /// Notes what was answered.
+    pub(super) fn promise(&mut self, session: SessionId, seq: Seq, kind: &'static str) {
+        self.promised.push((session, seq, kind));
+    }
+
+    /// Waits for the `n`th end of a turn of a session that is in order again.
+    pub(super) async fn turns(&mut self, session: &str, n: usize) -> Vec<Event> {
+        self.reach("the turn ends", async |client| over(client, session, n).await)
+            .await
+    }
+
+    /// What must hold at the end of every cell.
+    pub(super) async fn end(mut self, cell: &Cell, sessions: &[String]) {
+        for session in self.bystanders.clone() {
+            self.turns(&session, 1).await;
+        }
+        let told = self
+            .reach("the logs are told", async |client| Ok(Logs::told(client).await))
+            .await;
+        let seen = format!("{}{}", self.said, self.daemon.said());
+        let point = cell.point.split(':').next().unwrap_or_default();
+        let struck = format!("fault point {point} strikes");
+        assert!(seen.contains(&struck), "the point was never hit:\n{seen}");
+        assert!(
+            cell.action != Action::Kill || self.lives == 2,
+            "kill -9 made {} lives",
+            self.lives
+        );
+        self.others_went_on(cell, &told, sessions);
+        for (session, seq, kind) in &self.promised {
+            // The answer names the last event of its append.
+            let until = told.0.get(session).and_then(|log| log.get(..*seq as usize));
+            let there = until.is_some_and(|log| log.iter().any(|event| event.body.kind() == *kind));
+            assert!(there, "I1: {kind} of {session} was promised up to seq {seq}");
+        }
+        for viewer in std::mem::take(&mut self.viewers) {
+            viewer.saw_all(&told).await;
+        }
+        for log in told.0.values() {
+            let Some(EventBody::SessionCreated(created)) = log.first().map(|event| &event.body) else {
+                panic!("a log begins with its creation");
+            };
+            check_effects(log, &PathBuf::from(&created.workdir).join("marks"));
+        }
+        self.stopped(&told).await;
+    }
+
+    /// I6: a fault in one place costs at most one session its turn; a crash costs none.
+    fn others_went_on(&self, cell: &Cell, told: &Logs, sessions: &[String]) {
+        let failed = told.0.iter().filter(|(session, log)| {
+            let cancelled = cell.scenario.cancels() && sessions.contains(&session.to_string());
+            log.iter().any(|event| match &event.body {
+                EventBody::TurnFinished(end) => {
+                    end.reason != EndReason::Completed && !(cancelled && end.reason == EndReason::Cancelled)
+                }
+                _ => false,
+            })
+        });
+        let most = usize::from(cell.action != Action::Kill);
+        let failed = failed.count();
+        assert!(failed <= most, "I6: {failed} sessions lost their turns");
+        assert_eq!(
+            told.0.len(),
+            BYSTANDERS + sessions.len(),
+            "I1: one key, one session"
+        );
+    }
+
+    /// Stops the daemon and looks at what it leaves: the audit file, the database, no process.
+    async fn stopped(mut self, told: &Logs) {
+        let data = self.daemon.data_dir();
+        eventually("the audit file has caught up", || {
+            check_audit(&data, told).is_ok()
+        })
+        .await;
+        self.client = None;
+        self.daemon.terminate();
+        let status = self.daemon.ended().await;
+        assert_eq!(status.code(), Some(0), "{}", self.daemon.said());
+        assert_eq!(check_audit(&data, told), Ok(()));
+        Logs::stored(&data).await.continue_from(told);
+        let work = self.dir.path().join("work");
+        eventually("I5: no process is left", || working_in(&work).is_empty()).await;
+    }
+}
+
+pub(super) fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+/// The log of a session, if its `n`th turn is over. One that was set aside because its loop failed is resumed, as a person
+/// would do.
+pub(super) async fn over(client: &Client, session: &str, n: usize) -> Result<Vec<Event>, String> {
+    let row = client.get(session).await.map_err(text)?;
+    match row.status.state {
+        RunState::Idle | RunState::Failed | RunState::Closed => {}
+        RunState::Faulted => {
+            let params = LifecycleParams {
+                session: session.to_owned(),
+                ..LifecycleParams::default()
+            };
+            client.resume(&params).await.map_err(text)?;
+            return Err("it was resumed".to_owned());
+        }
+        state => return Err(format!("it is {state:?}")),
+    }
+    let events = log(client, session).await?;
+    let ends = events
+        .iter()
+        .filter(|event| matches!(event.body, EventBody::TurnFinished(_)));
+    match ends.count() {
+        count if count >= n => Ok(events),
+        count => Err(format!("{count} turns are over")),
+    }
+}
+
+/// The log as it is now.
+pub(super) async fn log(client: &Client, session: &str) -> Result<Vec<Event>, String> {
+    let mut events: Vec<Event> = Vec::new();
+    loop {
+        let params = ExportParams {
+            session: session.to_owned(),
+            after_seq: events.last().map_or(0, |event| event.seq),
+            limit: 0,
+        };
+        let page = client.export(&params).await.map_err(text)?;
+        let lines = page.lines.iter();
+        events.extend(lines.map(|line| serde_json::from_str::<Event>(line).expect("a stored line parses")));
+        if page.lines.is_empty() || events.len() as Seq >= page.head {
+            check_events(&events);
+            return Ok(events);
+        }
+    }
+}
+
+/// Somebody who watches a session for the whole cell and connects again whenever the connection breaks: I2.
+struct Viewer {
+    session: String,
+    seen: Arc<Mutex<Vec<Event>>>,
+    watching: JoinHandle<()>,
+}
+
+impl Viewer {
+    fn watch(socket: PathBuf, session: String) -> Self {
+        let seen = Arc::new(Mutex::new(Vec::<Event>::new()));
+        let (to, of) = (Arc::clone(&seen), session.clone());
+        let watching = tokio::spawn(async move {
+            let mut ticks = interval(Duration::from_millis(50));
+            loop {
+                ticks.tick().await;
+                let Ok(client) = Client::connect(&socket, &ConnectOptions::default()).await else {
+                    continue;
+                };
+                let last = to
+                    .lock()
+                    .expect("nobody panics with it")
+                    .last()
+                    .map(|event| event.seq);
+                let params = AttachParams {
+                    session: of.clone(),
+                    after_seq: last,
+                    deltas: true,
+                    ..AttachParams::default()
+                };
+                let Ok(mut subscription) = client.attach(&params).await else {
+                    continue;
+                };
+                while let Some(push) = subscription.next().await {
+                    match push {
+                        Push::Event(stored) => {
+                            let event = serde_json::from_slice(&stored.json).expect("a stored event parses");
+                            to.lock().expect("nobody panics with it").push(event);
+                        }
+                        Push::Ended(_) => break,
+                        Push::Delta(_) | Push::Synced(_) | Push::Lagged(_) | Push::Unknown => {}
+                    }
+                }
+            }
+        });
+        Self {
+            session,
+            seen,
+            watching,
+        }
+    }
+
+    /// It saw each event of the log once and in order.
+    async fn saw_all(self, told: &Logs) {
+        let log = told
+            .0
+            .iter()
+            .find(|(session, _)| session.to_string() == self.session);
+        let (_, log) = log.expect("a session that was watched is told");
+        let seen = || self.seen.lock().expect("nobody panics with it").clone();
+        eventually("I2: a viewer sees all", || {
+            seen().len() >= log.len() || self.watching.is_finished()
+        })
+        .await;
+        assert_eq!(&seen()[..], &log[..], "I2: a viewer saw something else");
+        self.watching.abort();
+    }
+}
