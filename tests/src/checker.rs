@@ -114,8 +114,16 @@ pub fn check_effects(events: &[Event], marks: &Path) {
     let once: BTreeSet<&&str> = made.iter().collect();
     assert_eq!(once.len(), made.len(), "I4: a command ran twice: {made:?}");
     let (mut done, mut doubtful) = (0, 0);
+    let mut commands = BTreeSet::new();
     for event in events {
-        if let EventBody::ToolFinished(finished) = &event.body {
+        if let EventBody::ToolProposed(proposed) = &event.body
+            && proposed.name == "Bash"
+        {
+            commands.insert(proposed.tool_call);
+        }
+        if let EventBody::ToolFinished(finished) = &event.body
+            && commands.contains(&finished.tool_call)
+        {
             match finished.outcome.status {
                 agentd_protocol::ToolStatus::Ok => done += 1,
                 agentd_protocol::ToolStatus::Denied => {}

@@ -92,14 +92,21 @@ impl World {
             for open in &summary.open_approvals {
                 self.settle_question(session, open);
             }
-            // Not by its state: the row of a cold session says what it was at its last event.
-            if summary.turn.is_some() && summary.open_approvals.is_empty() && self.calm_rounds % 5 == 1
-                || summary.status.state == RunState::Paused
-            {
+            if summary.open_approvals.is_empty() && self.calm_rounds % 5 == 1 && self.is_held(session) {
                 let reason = "calm".to_owned();
                 self.order(session, Command::Resume { reason }, None);
             }
         }
+    }
+
+    /// Somebody paused it, or its model call is parked. The row of a cold session may say another state: the one at its
+    /// last event.
+    fn is_held(&self, session: SessionId) -> bool {
+        let events = self.disk.events(session, 0, self.disk.head(session));
+        let agent = events
+            .ok()
+            .and_then(|events| Agent::fold(session, Arc::clone(&self.config), &events).ok());
+        agent.is_some_and(|agent| agent.durable().paused.is_some() || agent.durable().parked())
     }
 
     /// Everything once more, from the log alone.

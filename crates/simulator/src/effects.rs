@@ -25,7 +25,7 @@ impl World {
                 credential,
                 insists,
                 ..
-            } => self.start_model(hot, (call, attempt), model, (credential, insists)),
+            } => self.start_model(hot, (call, attempt), &model, (credential, insists)),
             effect @ (Effect::Shrink { .. } | Effect::StopShrinking { .. }) => self.resize(hot, effect),
             Effect::KillModel { call, attempt } => {
                 if let Some((_, _, kid)) = hot.model.take_if(|run| (run.0, run.1) == (call, attempt)) {
@@ -61,20 +61,7 @@ impl World {
                 self.spawn(hot.number, hot.session, work, 30);
             }
             Effect::KillJobs => self.kill_jobs(hot),
-            Effect::SetTimer {
-                key,
-                generation,
-                after_ms,
-            } => {
-                hot.timers.insert(key, generation);
-                if self.disk.flaw != Flaw::LostTimer || key != TimerKey::Backoff {
-                    self.post(
-                        after_ms,
-                        Happening::Loop(hot.number, Message::Timer { key, generation }),
-                    );
-                }
-            }
-            Effect::ClearTimer { key } => drop(hot.timers.remove(&key)),
+            effect @ (Effect::SetTimer { .. } | Effect::ClearTimer { .. }) => self.of_timers(hot, &effect),
             Effect::CountDeciders { approval } => {
                 let count = self.feed.deciders(hot.session);
                 self.tell(hot.number, 5, Message::Deciders { approval, count });
@@ -99,6 +86,23 @@ impl World {
         }
     }
 
+    fn of_timers(&mut self, hot: &mut Hot, effect: &Effect) {
+        if let Effect::SetTimer {
+            key,
+            generation,
+            after_ms,
+        } = *effect
+        {
+            hot.timers.insert(key, generation);
+            if self.disk.flaw != Flaw::LostTimer || key != TimerKey::Backoff {
+                let fires = Message::Timer { key, generation };
+                self.post(after_ms, Happening::Loop(hot.number, fires));
+            }
+        } else if let Effect::ClearTimer { key } = effect {
+            hot.timers.remove(key);
+        }
+    }
+
     pub(crate) fn go_on(&mut self, hot: &mut Hot, ready: Vec<After>) {
         for after in ready {
             match after {
@@ -113,7 +117,7 @@ impl World {
         &mut self,
         hot: &mut Hot,
         (call, attempt): (agentd_protocol::CallId, u32),
-        model: String,
+        model: &str,
         (credential, insists): (Option<String>, bool),
     ) {
         if let Err(violation) = hot
@@ -123,7 +127,7 @@ impl World {
         {
             return self.fail(violation);
         }
-        let facts = match self.models.facts(&model) {
+        let facts = match self.models.facts(model) {
             Ok(facts) => facts,
             Err(error) => {
                 let failure = ModelFailure::new(agentd_protocol::FailureClass::InvalidRequest, error.message);

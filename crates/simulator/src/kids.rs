@@ -95,7 +95,7 @@ impl World {
             return;
         };
         match &mut kid.work {
-            Work::Model(_) => return self.call_goes_on(number, kid),
+            Work::Model(_) => self.call_goes_on(number, kid),
             Work::Tool { tool_call, effect } => {
                 let (tool_call, effect) = (*tool_call, *effect);
                 self.tool_ends(&mut kid, number, tool_call, effect);

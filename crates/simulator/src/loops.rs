@@ -79,7 +79,7 @@ impl World {
             Message::Retry(number) => self.retry(hot, number),
             Message::Overdue(number) => {
                 if number == hot.appends && hot.outbox.again().is_some() {
-                    self.lose(hot, Lost::Unknown);
+                    self.lose(hot, &Lost::Unknown);
                 }
             }
             Message::Timer { key, generation } => self.timer(hot, key, generation),
@@ -243,7 +243,7 @@ impl World {
                 let number = hot.appends;
                 self.post(RETRY_MS, Happening::Loop(hot.number, Message::Retry(number)));
             }
-            Settled::Lost(lost) => self.lose(hot, lost),
+            Settled::Lost(lost) => self.lose(hot, &lost),
             Settled::Stale => {}
         }
     }
@@ -257,15 +257,15 @@ impl World {
     }
 
     /// What this loop thinks and what is durable differ: it stops, and the log is folded again.
-    fn lose(&mut self, hot: &mut Hot, lost: Lost) {
+    fn lose(&mut self, hot: &mut Hot, lost: &Lost) {
         self.say(|| format!("loop {} lost its log: {lost:?}", hot.number));
         let again = || Fault::unavailable("retry", "the session is being loaded again");
-        let reason = match &lost {
+        let reason = match lost {
             Lost::Unknown | Lost::Refused(_) => LOST,
             Lost::Fenced => "fenced",
             Lost::KeyTaken { .. } => "reload",
         };
-        let mut taken_answer = match &lost {
+        let mut taken_answer = match lost {
             Lost::KeyTaken { answer, same_body } => Some(taken(answer, *same_body)),
             Lost::Fenced | Lost::Unknown | Lost::Refused(_) => None,
         };

@@ -209,5 +209,5 @@ pub(crate) fn name(command: &Command) -> String {
 }
 
 fn short(input: InputId) -> String {
-    input.short().to_string()
+    input.short()
 }

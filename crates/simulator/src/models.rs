@@ -158,7 +158,7 @@ impl World {
             model: call.facts.model.clone(),
             credential: call.credential.clone(),
             group: String::new(),
-            lane: if number % 3 == 0 {
+            lane: if number.is_multiple_of(3) {
                 Lane::Background
             } else {
                 Lane::Interactive

@@ -152,7 +152,7 @@ impl World {
     fn rewind(&mut self, session: SessionId) -> Option<Command> {
         let head = self.disk.head(session);
         let events = self.disk.events(session, 0, head).ok()?;
-        let (mut points, mut asking, mut open): (Vec<Seq>, bool, u32) = (Vec::new(), false, 0);
+        let (mut points, mut asking, mut open): (Vec<Seq>, bool, usize) = (Vec::new(), false, 0);
         for event in &events {
             match &event.body {
                 EventBody::ModelStarted(_) | EventBody::HistoryStarted(_) => asking = true,
@@ -161,7 +161,7 @@ impl World {
                     let calls = finished.content.iter();
                     open = calls
                         .filter(|block| matches!(block, Block::ToolUse { .. }))
-                        .count() as u32;
+                        .count();
                 }
                 EventBody::ToolFinished(_) => open = open.saturating_sub(1),
                 EventBody::TurnFinished(_) => (asking, open) = (false, 0),

@@ -12,11 +12,7 @@ impl World {
             true => (vec![Block::text("## Task\nas it was\n")], StopReason::EndTurn),
             false => self.content(),
         };
-        let output = content
-            .iter()
-            .map(|block| block_tokens(block))
-            .sum::<u64>()
-            .max(1);
+        let output = content.iter().map(block_tokens).sum::<u64>().max(1);
         let counts = !self.dice.percent(10);
         let usage = Usage {
             input: if counts { tokens.max(1) } else { 0 },

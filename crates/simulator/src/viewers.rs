@@ -68,7 +68,7 @@ impl World {
     /// The place in the feed is taken before anything is read from the log, so nothing can fall between the two.
     fn attach(&mut self, number: u64, viewer: &mut Watcher) {
         let (queue, frames) = mpsc::channel(self.options.get(Knob::Queue).max(2) as usize);
-        let decides = number % 2 == 0;
+        let decides = number.is_multiple_of(2);
         let place = Viewer {
             id: number,
             queue,

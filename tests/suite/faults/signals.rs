@@ -44,7 +44,7 @@ async fn i6_a_daemon_that_was_stopped_for_a_while_kills_nobody_and_its_clients_g
     let client = daemon.client().await;
     let mut viewers = Vec::new();
     for n in 0..SESSIONS {
-        let plan = format!("plan:s{n} steps=1 command=cat_wait_&&_echo_{{n}}_>>_marks;");
+        let plan = format!("plan:s{n} steps=1 command=touch_up_&&_cat_wait_&&_echo_{{n}}_>>_marks;");
         let pipe = std::path::Path::new(&daemon.workdir(&format!("s{n}"))).join("wait");
         pipe_at(&pipe);
         let params = CreateParams {
@@ -59,6 +59,12 @@ async fn i6_a_daemon_that_was_stopped_for_a_while_kills_nobody_and_its_clients_g
             .await;
         viewers.push((session, viewer));
     }
+    let up = |n: usize| {
+        std::path::Path::new(&daemon.workdir(&format!("s{n}")))
+            .join("up")
+            .exists()
+    };
+    eventually("the commands run", || (0..SESSIONS).all(up)).await;
     daemon.signal(Signal::STOP);
     eventually("the daemon stands still", || state_of(daemon.pid()) == Some('T')).await;
     // All commands end while nobody listens.

@@ -42,12 +42,6 @@ calls = [{ name = "Edit", input = { file_path = "a.txt", old_string = "one", new
 text = "Written."
 "#;
 
-/// Says much, so that there is something to make shorter.
-fn much() -> String {
-    let words = "many words of no weight ".repeat(400);
-    format!("[[turn]]\ntext = \"{words}\"\n").repeat(4)
-}
-
 const CALLS_A_SERVER: &str = "[[turn]]\ncalls = [{ name = \"mcp__all__echo\", input = { message = \"hi\" } }]\n\
                               [[turn]]\ntext = \"Called.\"\n";
 
@@ -64,9 +58,7 @@ impl Scenario {
                 format!("[hooks]\nrun = [{hook}]\n[permission.webhook]\nurl = \"{url}\"\n")
             }
             Self::History => played(dir, WRITES),
-            Self::Compaction => {
-                format!("[context]\nkeep_recent_tokens = 1000\n{}", played(dir, &much()))
-            }
+            Self::Compaction => "[context]\nkeep_recent_tokens = 1000\n".to_owned(),
             Self::Servers => {
                 let servers = tool_servers("the fault matrix").expect("looked at before");
                 format!(
@@ -257,7 +249,8 @@ async fn history(world: &mut World) -> Vec<String> {
 }
 
 async fn compaction(world: &mut World) -> Vec<String> {
-    let session = world.create("main", "go", on_script).await;
+    let plan = "plan:main steps=3 command=seq_1_3000_&&_echo_{n}_>>_marks;";
+    let session = world.create("main", plan, |_| {}).await;
     for turn in 1..=3 {
         world.turns(&session, turn).await;
         send(world, &session, turn + 1).await;
@@ -282,7 +275,9 @@ async fn compaction(world: &mut World) -> Vec<String> {
 async fn send(world: &mut World, session: &str, turn: usize) {
     let params = SendParams {
         session: session.to_owned(),
-        content: vec![Block::text("plan:more steps=1 command=echo_more_>>_marks;")],
+        content: vec![Block::text(format!(
+            "plan:more{turn} steps=1 command=echo_more{turn}_>>_marks;"
+        ))],
         key: Some(format!("send {turn}")),
         ..SendParams::default()
     };

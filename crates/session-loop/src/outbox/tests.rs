@@ -140,7 +140,7 @@ fn i9_a_refused_append_means_that_the_loop_must_stop() {
 fn a_call_that_was_cancelled_before_its_commit_is_forgotten() {
     let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
     outbox.stage(batch(1, None));
-    let _ = outbox.after(After::Effect(run(7)));
+    assert!(outbox.after(After::Effect(run(7))).is_none());
     let Effect::RunTool { tool_call, .. } = run(7) else {
         unreachable!()
     };
