@@ -1,6 +1,7 @@
 //! The actor of one provider.
 
-use crate::state::{Admission, Notice, Setup, Step};
+use crate::setup::{Notice, Setup, Step};
+use crate::state::Admission;
 use agentd_actor_kit::{Admitted, Alarm, CallOutcome, CallPermit, Clock, Done, Grant, ModelMsg, Outlook};
 use agentd_protocol::Timestamp;
 use agentd_provider::Rates;

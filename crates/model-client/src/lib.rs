@@ -22,9 +22,11 @@ mod line;
 mod merge;
 mod pace;
 mod queue;
+mod setup;
 mod state;
 mod view;
 
 pub use actor::{ClientArgs, ModelClient};
 pub use call::{CallStart, ModelCall};
-pub use state::{Admission, Notice, Setup, Step};
+pub use setup::{Notice, Setup, Step};
+pub use state::Admission;
