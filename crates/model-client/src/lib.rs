@@ -24,10 +24,12 @@ mod line;
 mod merge;
 mod pace;
 mod queue;
+mod setup;
 mod state;
 mod view;
 
 pub use actor::{ClientArgs, ModelClient};
 pub use call::{CallStart, ModelCall};
 pub use count::{CountStart, TokenCount};
-pub use state::{Admission, Notice, Setup, Step};
+pub use setup::{Notice, Setup, Step};
+pub use state::Admission;

@@ -2,6 +2,7 @@ use super::*;
 use agentd_actor_kit::{Hold, Lane, Place};
 use agentd_protocol::{CredentialHealth, SessionId, Usage};
 use agentd_provider::Gauge;
+use agentd_settings::{RatesConfig, SchedulerConfig};
 use std::collections::VecDeque;
 
 mod herd;
