@@ -22,9 +22,12 @@ const SWEEP: u32 = 1_000;
 /// Bytes of a line that are written down; the rest is data.
 const MAX_LINE: usize = 2_000;
 
+/// Asked with the working directory and a path beneath it.
+type Rule = dyn Fn(&Path, &str) -> bool + Send + Sync;
+
 /// Whether a file of a working directory may be in an index: what the rules forbid or ask about is not.
 #[derive(Clone)]
-pub struct ReadRule(Arc<dyn Fn(&Path, &str) -> bool + Send + Sync>);
+pub struct ReadRule(Arc<Rule>);
 
 impl ReadRule {
     /// Asks `f` with the working directory and the path beneath it.

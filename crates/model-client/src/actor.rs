@@ -1,12 +1,8 @@
 //! The actor of one provider.
 
-<<<<<<< HEAD
 use crate::counts::Counts;
-use crate::state::{Admission, Notice, Setup, Step};
-=======
 use crate::setup::{Notice, Setup, Step};
 use crate::state::Admission;
->>>>>>> proof
 use agentd_actor_kit::{Admitted, Alarm, CallOutcome, CallPermit, Clock, Done, Grant, ModelMsg, Outlook};
 use agentd_protocol::Timestamp;
 use agentd_provider::Rates;
