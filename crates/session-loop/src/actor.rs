@@ -6,7 +6,7 @@ use crate::services::Services;
 use crate::shell::Shell;
 use agentd_actor_kit::{SessionMsg, SupervisorMsg};
 use agentd_protocol::{ApprovalId, CallId};
-use agentd_turn::Input;
+use agentd_turn::{Input, TimerKey};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SpawnErr, SupervisionEvent};
 use std::sync::Arc;
 
@@ -125,10 +125,7 @@ impl Shell {
                 self.overdue(number);
                 Ok(())
             }
-            SessionMsg::Timer { key, generation } if self.timers.fired(key, generation) => {
-                self.advance(Input::Timer { key, generation }).await
-            }
-            SessionMsg::Timer { .. } => Ok(()),
+            SessionMsg::Timer { key, generation } => self.timer(key, generation).await,
             SessionMsg::Start => self.start().await,
             SessionMsg::Idle => {
                 self.idle_asked();
@@ -140,6 +137,14 @@ impl Shell {
 
     async fn counted(&mut self, approval: ApprovalId, count: u32) -> Result<(), LoopError> {
         self.advance(Input::Deciders { approval, count }).await
+    }
+
+    /// A timer that was cleared or set again in the meantime says nothing.
+    async fn timer(&mut self, key: TimerKey, generation: u64) -> Result<(), LoopError> {
+        if self.timers.fired(key, generation) {
+            return self.advance(Input::Timer { key, generation }).await;
+        }
+        Ok(())
     }
 
     async fn summary_overdue(&mut self, id: (CallId, u32)) -> Result<(), LoopError> {

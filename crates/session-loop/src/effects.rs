@@ -33,6 +33,50 @@ impl Shell {
     /// Carries one effect out. Nothing here waits for the world: kids do the long work.
     pub(crate) async fn carry_out(&mut self, effect: Effect) {
         match effect {
+            effect @ (Effect::StartModel { .. }
+            | Effect::KillModel { .. }
+            | Effect::StartSide(_)
+            | Effect::DropSide { .. }
+            | Effect::CountTokens { .. }
+            | Effect::DropCount { .. }
+            | Effect::Shrink { .. }
+            | Effect::StopShrinking { .. }) => self.ask_models(effect).await,
+            Effect::Judge {
+                tool_call,
+                name,
+                input,
+                grants,
+            } => self.judge(tool_call, &name, &input, grants),
+            Effect::RunTool {
+                tool_call,
+                name,
+                input,
+                ..
+            } => self.run_tool(tool_call, &name, &input).await,
+            Effect::KillTool { tool_call } => self.kill_tool(tool_call),
+            Effect::Rework { work } => self.rework(*work).await,
+            effect @ (Effect::StartChild { .. }
+            | Effect::StopChild { .. }
+            | Effect::TellParent { .. }
+            | Effect::TellRoot
+            | Effect::AskTree { .. }) => self.for_family(effect),
+            Effect::KillJobs => self.jobs.kill_all(),
+            Effect::SetTimer {
+                key,
+                generation,
+                after_ms,
+            } => self.timers.set(&self.me, key, generation, after_ms),
+            Effect::ClearTimer { key } => self.timers.clear(key),
+            Effect::CountDeciders { approval } => self.count_deciders(approval),
+            Effect::AskHooks { number, topic } => self.tell_of(number, topic).await,
+            Effect::DropHooks { number } => self.drop_hooks(number),
+            Effect::AddRule { rule, approval, by } => self.add_rule(rule, approval, by),
+        }
+    }
+
+    /// Those that are for a model: steps, calls beside them, counts, summaries.
+    async fn ask_models(&mut self, effect: Effect) {
+        match effect {
             Effect::StartModel {
                 call,
                 attempt,
@@ -57,7 +101,6 @@ impl Shell {
                 })
                 .await;
             }
-            effect @ (Effect::Shrink { .. } | Effect::StopShrinking { .. }) => self.resize(effect).await,
             Effect::StartSide(side) => self.start_side(side).await,
             Effect::DropSide { call } => self.drop_side(call),
             Effect::CountTokens {
@@ -78,41 +121,7 @@ impl Shell {
             }
             Effect::DropCount { call } => self.drop_count(call),
             Effect::KillModel { call, attempt } => self.kill_model(call, attempt),
-            Effect::Judge {
-                tool_call,
-                name,
-                input,
-                grants,
-            } => self.judge(tool_call, &name, &input, grants),
-            Effect::RunTool {
-                tool_call,
-                name,
-                input,
-                ..
-            } => self.run_tool(tool_call, &name, &input).await,
-            Effect::KillTool { tool_call } => self.kill_tool(tool_call),
-            Effect::Rework { work } => self.rework(*work).await,
-            Effect::StartChild {
-                tool_call,
-                child,
-                name,
-                input,
-            } => self.start_child(tool_call, child, &name, &input),
-            Effect::StopChild { child, reason } => self.stop_child(child, reason),
-            Effect::TellParent { parent, ended } => self.tell_parent(parent, *ended),
-            Effect::TellRoot => self.tell_root(),
-            Effect::AskTree { number, root, parent } => self.ask_tree(number, root, parent),
-            Effect::KillJobs => self.jobs.kill_all(),
-            Effect::SetTimer {
-                key,
-                generation,
-                after_ms,
-            } => self.timers.set(&self.me, key, generation, after_ms),
-            Effect::ClearTimer { key } => self.timers.clear(key),
-            Effect::CountDeciders { approval } => self.count_deciders(approval),
-            Effect::AskHooks { number, topic } => self.tell_of(number, topic).await,
-            Effect::DropHooks { number } => self.drop_hooks(number),
-            Effect::AddRule { rule, approval, by } => self.add_rule(rule, approval, by),
+            effect => self.resize(effect).await,
         }
     }
 

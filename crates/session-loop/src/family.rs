@@ -11,7 +11,7 @@ use agentd_protocol::{
     Block, Budget, Delta, Errand, Fault, FaultClass, Principal, SessionId, Spent, ToolCallId, TurnError,
 };
 use agentd_store::Row;
-use agentd_turn::{Command, Delegation, Ended, NewInput, Reply, Talk, TreeSpent};
+use agentd_turn::{Command, Delegation, Effect, Ended, NewInput, Reply, Talk, TreeSpent};
 use ractor::ActorRef;
 use serde_json::Value;
 use std::sync::Arc;
@@ -45,6 +45,23 @@ enum Tried {
 }
 
 impl Shell {
+    /// Carries out what is for children, parent or root.
+    pub(crate) fn for_family(&mut self, effect: Effect) {
+        match effect {
+            Effect::StartChild {
+                tool_call,
+                child,
+                name,
+                input,
+            } => self.start_child(tool_call, child, &name, &input),
+            Effect::StopChild { child, reason } => self.stop_child(child, reason),
+            Effect::TellParent { parent, ended } => self.tell_parent(parent, *ended),
+            Effect::TellRoot => self.tell_root(),
+            Effect::AskTree { number, root, parent } => self.ask_tree(number, root, parent),
+            _ => {}
+        }
+    }
+
     fn post(&self) -> Post {
         Post {
             services: Arc::clone(&self.services),
