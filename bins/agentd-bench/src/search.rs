@@ -4,9 +4,10 @@ use crate::measure::Figures;
 use agentd_index::{Job, Limits, Pace, Progress, ReadRule, ask, bring_up_to_date};
 use agentd_repo_map::{Language, MAX_FILE_BYTES, Tagger};
 use agentd_tools::{SearchHit, SearchQuery};
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -59,7 +60,13 @@ pub(crate) fn run(dir: &Path) -> Result<Figures> {
     ] {
         figures.insert(format!("search.{name}"), value);
     }
-    let asked = questions(dir)?;
+    ask_all(&job, &mut figures)?;
+    Ok(figures)
+}
+
+/// Each question in three forms.
+fn ask_all(job: &Job, figures: &mut Figures) -> Result<()> {
+    let asked = questions(&job.workdir)?;
     figures.insert("search.3_questions".into(), json!(asked.len()));
     for (form, text) in [
         ("name", (|name| name) as fn(String) -> String),
@@ -70,7 +77,7 @@ pub(crate) fn run(dir: &Path) -> Result<Figures> {
         let mut hits = 0;
         for (name, places) in &asked {
             let began = Instant::now();
-            let found = answer(&job, text(name.clone()))?;
+            let found = answer(job, text(name.clone()))?;
             times.push(began.elapsed());
             hits += usize::from(
                 found
@@ -83,7 +90,7 @@ pub(crate) fn run(dir: &Path) -> Result<Figures> {
         figures.insert(format!("search.3_{form}_ms_p50"), json!(at(&times, 50)));
         figures.insert(format!("search.3_{form}_ms_p99"), json!(at(&times, 99)));
     }
-    Ok(figures)
+    Ok(())
 }
 
 fn pass(job: &Job) -> Result<(Progress, Duration)> {
@@ -133,10 +140,10 @@ fn questions(dir: &Path) -> Result<Vec<(String, Vec<Definition>)>> {
         if content.len() > MAX_FILE_BYTES || memchr::memchr(0, &content).is_some() {
             continue;
         }
-        if !taggers.contains_key(&language) {
-            taggers.insert(language, Tagger::new(language)?);
-        }
-        let tagger = taggers.get_mut(&language).context("it was put there")?;
+        let tagger = match taggers.entry(language) {
+            Entry::Occupied(made) => made.into_mut(),
+            Entry::Vacant(place) => place.insert(Tagger::new(language)?),
+        };
         for definition in tagger.tags(&content, &|| false).unwrap_or_default().definitions {
             let telling = definition.name.len() >= 10
                 && definition.name.contains('_')

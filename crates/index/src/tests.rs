@@ -31,10 +31,6 @@ impl World {
         }
     }
 
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the temporary directory may be behind a link"
-    )]
     fn workdir(&self) -> PathBuf {
         self.dir.path().join("work").canonicalize().unwrap()
     }

@@ -1,5 +1,6 @@
 //! How the tree is put together: each singleton, what it is given, and the handles that point at its present incarnation.
 
+pub(crate) use crate::child::Child;
 use agentd_actor_kit::{
     Clock, FeedMsg, GateMsg, Handle, ModelMsg, Nursery, Pointer, Stages, StoreMsg, SupervisorMsg, ToolMsg,
 };
@@ -18,39 +19,11 @@ use agentd_tool_executor::{ExecutorArgs, ToolExecutor};
 use agentd_tools::{Registry as Tools, Remote};
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Message};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a singleton may take to stop before it is killed.
 const STOP: Duration = Duration::from_secs(5);
-
-/// A singleton of the tree.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Child {
-    Feed,
-    SessionStore,
-    /// One per provider.
-    ModelClient(String),
-    Indexer,
-    ToolExecutor,
-    PermissionGate,
-    LoopSupervisor,
-}
-
-impl fmt::Display for Child {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Feed => f.write_str("the feed"),
-            Self::SessionStore => f.write_str("the session store"),
-            Self::ModelClient(provider) => write!(f, "the model client of {provider}"),
-            Self::Indexer => f.write_str("the indexer"),
-            Self::ToolExecutor => f.write_str("the tool executor"),
-            Self::PermissionGate => f.write_str("the permission gate"),
-            Self::LoopSupervisor => f.write_str("the loop supervisor"),
-        }
-    }
-}
 
 /// What all children are made from.
 #[derive(Debug)]
@@ -88,6 +61,7 @@ pub(crate) struct Handles {
     pub(crate) feed: Handle<FeedMsg>,
     pub(crate) store: Handle<StoreMsg>,
     pub(crate) models: BTreeMap<String, Handle<ModelMsg>>,
+    #[cfg(test)]
     pub(crate) indexer: Handle<IndexMsg>,
     pub(crate) tools: Handle<ToolMsg>,
     pub(crate) gate: Handle<GateMsg>,
@@ -123,6 +97,7 @@ impl Children {
                 .iter()
                 .map(|(name, pointer)| (name.clone(), pointer.handle()))
                 .collect(),
+            #[cfg(test)]
             indexer: self.indexer.handle(),
             tools: self.tools.handle(),
             gate: self.gate.handle(),

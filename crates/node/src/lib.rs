@@ -5,6 +5,7 @@
 //!
 //! Flow: settings -> store, models, tools -> `Root` -> singletons -> control socket -> until a signal -> drain -> stop.
 
+mod child;
 mod children;
 mod error;
 mod herald;
