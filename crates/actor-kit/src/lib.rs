@@ -15,11 +15,11 @@ mod handle;
 mod kid;
 mod kids;
 mod model_port;
-mod nursery;
 mod restart;
 mod session_port;
 mod stages;
 mod store_port;
+mod subagent_port;
 mod supervisor_port;
 mod tool_port;
 
@@ -35,10 +35,10 @@ pub use model_port::{
     Admitted, Ask, CallOutcome, CallPermit, Grant, Hold, Lane, ModelMsg, Outlook, Place, ProviderStatus,
     Refusal,
 };
-pub use nursery::{Birth, Midwife, Nursery};
 pub use restart::RestartWindow;
 pub use session_port::{CallEvent, Credit, Earlier, RunEvent, SessionMsg, Work};
 pub use stages::{CallStage, StageDone, Stages};
 pub use store_port::{Read, StoreMsg};
+pub use subagent_port::{NewSubagent, SubagentPort, SubagentSource};
 pub use supervisor_port::{Routed, SupervisorMsg, SupervisorStats, Woken};
 pub use tool_port::{CallDetail, Lent, ToolMsg, ToolPermit};

@@ -117,7 +117,7 @@ impl Api {
             system_prompt: params.system_prompt.clone(),
             append_system_prompt: params.append_system_prompt.clone(),
             rules: params.rules.clone(),
-            errand: None,
+            lineage: None,
             prompt: Some(Box::new(prompt)),
             derived_title: params.title.is_none(),
         })

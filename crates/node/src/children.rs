@@ -2,7 +2,8 @@
 
 pub(crate) use crate::child::Child;
 use agentd_actor_kit::{
-    Clock, FeedMsg, GateMsg, Handle, ModelMsg, Nursery, Pointer, Stages, StoreMsg, SupervisorMsg, ToolMsg,
+    Clock, FeedMsg, GateMsg, Handle, ModelMsg, Pointer, Stages, StoreMsg, SubagentPort, SupervisorMsg,
+    ToolMsg,
 };
 use agentd_hooks::{Hooks, WardenLaunch};
 use agentd_index::{IndexMsg, Indexer, IndexerArgs};
@@ -38,7 +39,7 @@ pub(crate) struct ChildArgs {
     pub(crate) indexer: IndexerArgs,
     pub(crate) clock: Clock,
     pub(crate) stages: Stages,
-    pub(crate) nursery: Arc<Nursery>,
+    pub(crate) subagents: Arc<SubagentPort>,
     pub(crate) home: Option<String>,
 }
 
@@ -194,7 +195,7 @@ impl Children {
             registry: args.tools.clone(),
             remote: remote(args),
             hooks: hooks(args),
-            nursery: Arc::clone(&args.nursery),
+            subagents: Arc::clone(&args.subagents),
             stages: args.stages.clone(),
             config: Arc::new(core_config(&args.settings)),
             sandbox: args.executor.sandboxing.level(),

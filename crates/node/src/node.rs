@@ -10,7 +10,7 @@ use crate::scribe::Scribe;
 use crate::scribe_audit::Audit;
 use crate::view::View;
 use agentd_actor_kit::{Clock, StageDone, Stages, SupervisorMsg};
-use agentd_api::{Api, ApiMidwife, NodeFacts, Parts, StopRequest};
+use agentd_api::{Api, NodeFacts, Parts, StopRequest, SubagentApi};
 use agentd_mcp::Pool;
 use agentd_provider::Registry;
 use agentd_sandbox::Sandboxing;
@@ -95,11 +95,13 @@ impl Node {
         let times = (clock, stages);
         let child_args = crate::start::child_args(&args, &settings, &backend, &models, times).await?;
         let sandboxing = child_args.executor.sandboxing.clone();
-        let registry = child_args.tools.clone();
-        let servers = child_args.servers.clone();
-        let nursery = Arc::clone(&child_args.nursery);
-        let tree = Tree::start(child_args).await?;
-        let (root, handles, health) = (tree.root, tree.handles, tree.health);
+        let (registry, servers) = (child_args.tools.clone(), child_args.servers.clone());
+        let subagents = Arc::clone(&child_args.subagents);
+        let Tree {
+            root,
+            handles,
+            health,
+        } = Tree::start(child_args).await?;
         let (stop_tx, stop_requests) = mpsc::channel(4);
         let parts = Parts {
             supervisor: handles.supervisor.clone(),
@@ -118,7 +120,7 @@ impl Node {
         let (stop_serving, serving) = watch::channel(false);
         let committed = *backend.committed().borrow();
         let api = Arc::new(Api::new(parts));
-        nursery.staff(Box::new(ApiMidwife(Arc::clone(&api))));
+        subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
         let mut tasks = vec![tokio::spawn(agentd_control::serve(listener, api, serving))];
         tasks.extend(scribe(&settings, &args.paths, &handles, (committed, told))?);
         let since = (committed, clock);

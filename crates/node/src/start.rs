@@ -136,7 +136,7 @@ pub(crate) async fn child_args(
         executor,
         clock,
         stages,
-        nursery: Arc::default(),
+        subagents: Arc::default(),
         home: args.environment.get("HOME").cloned(),
     })
 }

@@ -6,7 +6,7 @@ use crate::ids::{ApprovalId, InputId, SessionId};
 use crate::limits::{Budget, LoopLimits, PermissionMode, Usage};
 use crate::payload_context::{AttachedFile, CompactionCause};
 use crate::payload_prompt::PromptSources;
-use crate::payload_subagent::Errand;
+use crate::payload_subagent::Lineage;
 use crate::vocabulary::{Delivery, Labels, LimitKind, NoteKind, Recovered};
 use serde::{Deserialize, Serialize};
 
@@ -50,7 +50,7 @@ pub struct SessionCreated {
     pub rules: Vec<String>,
     /// It is a sub-agent, and works for its parent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub errand: Option<Box<Errand>>,
+    pub lineage: Option<Box<Lineage>>,
     /// What the system prompt is made from besides this; absent in the logs of older versions, whose files are read again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Box<PromptSources>>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// For whom a sub-agent works. It is one only while its id is the one that follows from its parent and the call: a copy of
 /// its log (a fork, an import) works for nobody.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Errand {
+pub struct Lineage {
     /// The session at the top of the tree.
     pub root: SessionId,
     /// The parent's call that it answers.

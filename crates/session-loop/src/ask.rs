@@ -35,7 +35,7 @@ impl Sharing {
             Some("interactive") => Lane::Interactive,
             // A sub-agent is as urgent as the session that it works for.
             _ if created.limits.headless => Lane::Background,
-            _ if created.parent.is_some() && created.errand.is_none() => Lane::Background,
+            _ if created.parent.is_some() && created.lineage.is_none() => Lane::Background,
             _ => Lane::Interactive,
         }
     }
@@ -90,7 +90,7 @@ mod tests {
             system_prompt: None,
             append_system_prompt: None,
             rules: Vec::new(),
-            errand: None,
+            lineage: None,
             prompt: None,
             derived_title: false,
         }

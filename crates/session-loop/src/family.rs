@@ -6,9 +6,11 @@ use crate::load;
 use crate::services::Services;
 use crate::shell::Shell;
 use crate::talk::talk;
-use agentd_actor_kit::{Birth, CallError, Done, FeedMsg, Read, Routed, SessionMsg, StoreMsg, SupervisorMsg};
+use agentd_actor_kit::{
+    CallError, Done, FeedMsg, NewSubagent, Read, Routed, SessionMsg, StoreMsg, SupervisorMsg,
+};
 use agentd_protocol::{
-    Block, Budget, Delta, Errand, Fault, FaultClass, Principal, SessionId, Spent, ToolCallId, TurnError,
+    Block, Budget, Delta, Fault, FaultClass, Lineage, Principal, SessionId, Spent, ToolCallId, TurnError,
 };
 use agentd_store::Row;
 use agentd_turn::{Command, Delegation, Effect, Ended, NewInput, Reply, Talk, TreeSpent};
@@ -74,32 +76,36 @@ impl Shell {
     pub(crate) fn start_child(&self, tool_call: ToolCallId, child: SessionId, name: &str, input: &Value) {
         let post = self.post();
         let order = self.prepare(name, input).map(|prepared| talk(&prepared));
-        let birth = match order {
-            Ok(Some(Talk::Delegate(order))) => self.birth(tool_call, order),
+        let new = match order {
+            Ok(Some(Talk::Delegate(order))) => self.new_subagent(tool_call, order),
             Ok(_) => Err("it is no task for a sub-agent".to_owned()),
             Err(outcome) => Err(outcome.llm_text),
         };
         tokio::spawn(async move {
-            match birth {
-                Ok((birth, prompt)) => post.bring_up(child, birth, prompt).await,
+            match new {
+                Ok((new, prompt)) => post.bring_up(child, new, prompt).await,
                 Err(why) => post.give_up(child, why).await,
             }
         });
     }
 
-    fn birth(&self, tool_call: ToolCallId, order: Delegation) -> Result<(Birth, String), String> {
+    fn new_subagent(
+        &self,
+        tool_call: ToolCallId,
+        order: Delegation,
+    ) -> Result<(NewSubagent, String), String> {
         let durable = self.agent.durable();
         let settings = durable.settings.clone().ok_or("its parent was not created")?;
         let mut path = durable.path();
         if path.is_empty() {
             path.push(settings.title.clone());
         }
-        let birth = Birth {
+        let new = NewSubagent {
             parent: self.session,
             model: durable.model().to_owned(),
             grants: durable.grants.clone(),
             budget: durable.budget(),
-            errand: Errand {
+            lineage: Lineage {
                 root: durable.root(),
                 tool_call,
                 depth: durable.depth().saturating_add(1),
@@ -109,7 +115,7 @@ impl Shell {
             purpose: order.purpose,
             agent: order.agent,
         };
-        Ok((birth, order.prompt))
+        Ok((new, order.prompt))
     }
 
     /// Nobody waits for a sub-agent any more.
@@ -160,10 +166,10 @@ impl Shell {
 
 impl Post {
     /// Creates a child; one that is there is asked how it is.
-    async fn bring_up(&self, child: SessionId, birth: Birth, prompt: String) {
+    async fn bring_up(&self, child: SessionId, new: NewSubagent, prompt: String) {
         let mut why = "nobody answered".to_owned();
         for pause in pauses() {
-            match self.bring_up_once(child, &birth, &prompt).await {
+            match self.bring_up_once(child, &new, &prompt).await {
                 Ok(Tried::Over) => return,
                 Ok(Tried::Again) => {}
                 Err(fault) if for_good(&fault) => return self.give_up(child, said(&fault)).await,
@@ -175,14 +181,14 @@ impl Post {
         self.give_up(child, why).await;
     }
 
-    async fn bring_up_once(&self, child: SessionId, birth: &Birth, prompt: &str) -> Result<Tried, Fault> {
+    async fn bring_up_once(&self, child: SessionId, new: &NewSubagent, prompt: &str) -> Result<Tried, Fault> {
         if let Some(row) = self.row(child).await? {
             if row.summary.turn.is_none() {
                 self.route(child, Command::Tell).await?;
             }
             return Ok(Tried::Over);
         }
-        let created = self.services.nursery.first_event(birth.clone()).await?;
+        let created = self.services.subagents.first_event(new.clone()).await?;
         let first = NewInput {
             content: vec![Block::text(prompt)],
             delivery: None,

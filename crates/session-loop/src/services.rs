@@ -3,7 +3,7 @@
 use crate::ask::Sharing;
 use crate::models::Models;
 use crate::workers::Workers;
-use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, Nursery, Stages, StoreMsg, ToolMsg};
+use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, Stages, StoreMsg, SubagentPort, ToolMsg};
 use agentd_hooks::Hooks;
 use agentd_protocol::SandboxLevel;
 use agentd_tools::{Registry, Remote};
@@ -35,7 +35,7 @@ pub struct Services {
     /// The operator's hooks.
     pub hooks: Hooks,
     /// Who makes the first events of sub-agents.
-    pub nursery: Arc<Nursery>,
+    pub subagents: Arc<SubagentPort>,
     /// Where the stages of calls are told.
     pub stages: Stages,
     /// Settings of the core.

@@ -44,15 +44,7 @@ impl World {
                 input,
                 ..
             } => self.run_tool(hot, tool_call, &name, &input),
-            Effect::KillTool { tool_call } => {
-                hot.outbox.forget_run(tool_call);
-                hot.planned.remove(&tool_call);
-                if let Some(kid) = hot.tools.remove(&tool_call)
-                    && self.disk.flaw != Flaw::Orphan
-                {
-                    self.kill(kid);
-                }
-            }
+            Effect::KillTool { tool_call } => self.kill_tool(hot, tool_call),
             Effect::Rework { work } => {
                 let work = Work::Rework {
                     seq: work.seq,
@@ -100,6 +92,16 @@ impl World {
             }
         } else if let Effect::ClearTimer { key } = effect {
             hot.timers.remove(key);
+        }
+    }
+
+    fn kill_tool(&mut self, hot: &mut Hot, tool_call: ToolCallId) {
+        hot.outbox.forget_run(tool_call);
+        hot.planned.remove(&tool_call);
+        if let Some(kid) = hot.tools.remove(&tool_call)
+            && self.disk.flaw != Flaw::Orphan
+        {
+            self.kill(kid);
         }
     }
 

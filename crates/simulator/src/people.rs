@@ -236,7 +236,7 @@ impl World {
         SessionCreated {
             title: "a title".into(),
             derived_title: false,
-            errand: None,
+            lineage: None,
             project: "p".into(),
             workdir: "/w".into(),
             model: "sonnet".into(),

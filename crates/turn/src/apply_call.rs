@@ -130,7 +130,7 @@ impl Durable {
             grant: asked.grant.clone(),
             input: asked.binding.as_ref().map(|binding| binding.input.clone()),
             level: 0,
-            root: self.errand().map(|(_, errand)| errand.root),
+            root: self.lineage().map(|(_, lineage)| lineage.root),
             path: self.path(),
         });
         Ok(())

@@ -114,7 +114,7 @@ impl Durable {
             return Err("an approval is open");
         }
         self.turn = None;
-        if self.errand().is_some() {
+        if self.lineage().is_some() {
             self.last_words.clone_from(&finished.text);
         }
         self.last = Some(LastTurn {

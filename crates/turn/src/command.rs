@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::effect::Reply;
 use crate::input::{Command, NewInput};
-use crate::{approvals, context, delegate, ending, errand, history, inbox, jobs, side, words};
+use crate::{approvals, context, delegate, ending, history, inbox, jobs, reporting, side, words};
 use agentd_protocol::{
     Delivery, Fault, Principal, SessionCreated, SessionPaused, SessionResumed, SessionUpdated, TurnId,
 };
@@ -80,7 +80,7 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
         Command::Compact => context::wish(draft).map(|()| DONE),
         Command::Summarize => side::summarize(draft).map(|()| DONE),
         Command::ChildEnded { child, ended } => delegate::ended(draft, child, &ended),
-        Command::Tell => errand::asked(draft),
+        Command::Tell => reporting::asked(draft),
         Command::Close { reason, force } => inbox::close(draft, reason, force),
         Command::Update {
             title,

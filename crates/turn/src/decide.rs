@@ -4,8 +4,8 @@ use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::input::Input;
 use crate::{
-    approvals, attempts, calls, command, context, ending, errand, history, hooks, inbox, jobs, judging,
-    occasions, overflow, recover, side, steps, timers, tree, weighing,
+    approvals, attempts, calls, command, context, ending, history, hooks, inbox, jobs, judging, occasions,
+    overflow, recover, reporting, side, steps, timers, tree, weighing,
 };
 use agentd_protocol::WarningRaised;
 
@@ -42,7 +42,7 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
             code: code.to_owned(),
             message,
         }),
-        Input::Told { heard } => errand::told(draft, heard),
+        Input::Told { heard } => reporting::told(draft, heard),
         Input::TreeSpent { number, spent } => tree::answered(draft, number, spent),
         Input::Reworked(reworked) => history::ended(draft, reworked),
         Input::Timer { key, generation } => timers::fired(draft, key, generation),
@@ -56,7 +56,7 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
     }
     occasions::begin(draft);
     go_on(draft);
-    errand::tell(draft);
+    reporting::tell(draft);
     side::begin(draft);
     occasions::announce(draft);
     occasions::reconcile(draft);

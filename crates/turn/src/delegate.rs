@@ -10,9 +10,9 @@ use crate::open_call::OpenCall;
 use crate::status::status;
 use crate::words;
 use agentd_protocol::{
-    EffectClass, EndReason, Errand, Fault, LimitKind, LimitReached, RunState, SandboxLevel, SessionId, Spent,
-    Status, SubagentFinished, SubagentStarted, Timestamp, ToolCallId, ToolFinished, ToolOutcome, ToolStarted,
-    ToolStatus, TurnError, WaitReason, child_of,
+    EffectClass, EndReason, Fault, LimitKind, LimitReached, Lineage, RunState, SandboxLevel, SessionId,
+    Spent, Status, SubagentFinished, SubagentStarted, Timestamp, ToolCallId, ToolFinished, ToolOutcome,
+    ToolStarted, ToolStatus, TurnError, WaitReason, child_of,
 };
 use serde::{Deserialize, Serialize};
 
@@ -188,32 +188,32 @@ pub(crate) fn waiting(durable: &Durable) -> Option<Status> {
 impl Durable {
     /// For whom this session works. A copy of a sub-agent's log works for nobody.
     #[must_use]
-    pub fn errand(&self) -> Option<(SessionId, &Errand)> {
+    pub fn lineage(&self) -> Option<(SessionId, &Lineage)> {
         let settings = self.settings.as_ref()?;
-        let (parent, errand) = (settings.parent?, settings.errand.as_deref()?);
-        (child_of(parent, errand.tool_call) == self.session).then_some((parent, errand))
+        let (parent, lineage) = (settings.parent?, settings.lineage.as_deref()?);
+        (child_of(parent, lineage.tool_call) == self.session).then_some((parent, lineage))
     }
 
     /// How far it is from the root of its tree.
     #[must_use]
     pub fn depth(&self) -> u32 {
-        self.errand().map_or(0, |(_, errand)| errand.depth)
+        self.lineage().map_or(0, |(_, lineage)| lineage.depth)
     }
 
     /// The top of its tree.
     #[must_use]
     pub fn root(&self) -> SessionId {
-        self.errand().map_or(self.session, |(_, errand)| errand.root)
+        self.lineage().map_or(self.session, |(_, lineage)| lineage.root)
     }
 
     /// The titles from the root down to this session; nothing for a root.
     #[must_use]
     pub fn path(&self) -> Vec<String> {
-        let Some((_, errand)) = self.errand() else {
+        let Some((_, lineage)) = self.lineage() else {
             return Vec::new();
         };
         let own = self.settings.as_ref().map(|settings| settings.title.clone());
-        errand.path.iter().cloned().chain(own).collect()
+        lineage.path.iter().cloned().chain(own).collect()
     }
 
     /// The session that a call became, while it has not ended.

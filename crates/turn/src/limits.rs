@@ -164,7 +164,7 @@ fn ask(draft: &mut Draft<'_, '_>, steps: u32, ask_timeout_ms: Option<u64>) {
 fn end_of_budget(draft: &mut Draft<'_, '_>, full: Used) -> (EndReason, TurnError) {
     reached(draft, full.limit, full.of, action::STOP);
     let what = words::limit_name(full.limit);
-    let whose = if draft.durable().errand().is_some() {
+    let whose = if draft.durable().lineage().is_some() {
         "tree of agents"
     } else {
         "session"

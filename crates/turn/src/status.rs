@@ -4,7 +4,7 @@ use crate::agent::Agent;
 use crate::durable::{Durable, LastTurn, Phase, Turn};
 use crate::open_call::{OpenCall, Stage};
 use crate::overflow::Shrinking;
-use crate::{delegate, errand, inbox, occasions, overflow};
+use crate::{delegate, inbox, occasions, overflow, reporting};
 use agentd_protocol::{
     ApprovalKind, CompactionCause, EndReason, FailureClass, OpenApproval, PermissionMode, Remedy, RunState,
     SidePurpose, Status, Summary, Timestamp, WaitReason,
@@ -350,7 +350,7 @@ fn resumable(durable: &Durable) -> bool {
         return true;
     }
     // Children are looked for again, and who ended tells its parent again.
-    if !durable.children.is_empty() || errand::owes(durable) {
+    if !durable.children.is_empty() || reporting::owes(durable) {
         return true;
     }
     let free = durable.paused.is_none() && durable.closed.is_none();

@@ -56,7 +56,7 @@ pub(crate) fn is_known(draft: &mut Draft<'_, '_>) -> bool {
         let number = tree.number;
         let (root, parent) = (
             draft.durable().root(),
-            draft.durable().errand().map(|(parent, _)| parent),
+            draft.durable().lineage().map(|(parent, _)| parent),
         );
         draft.effect(Effect::AskTree { number, root, parent });
     }
@@ -86,5 +86,5 @@ pub(crate) fn answered(draft: &mut Draft<'_, '_>, number: u64, spent: Option<Tre
 /// Others spend from the same budget.
 fn is_shared(durable: &Durable) -> bool {
     let limited = durable.budget() != Budget::default();
-    durable.errand().is_some() || (limited && !durable.children.is_empty())
+    durable.lineage().is_some() || (limited && !durable.children.is_empty())
 }

@@ -1,9 +1,9 @@
 //! What only this incarnation knows: what runs, what is being judged, which timers are set. Lost without harm.
 
 use crate::context::Preparing;
-use crate::errand::Telling;
 use crate::input::{CallPlan, ModelAnswer, TimerKey};
 use crate::overflow::{Shrinking, Window};
+use crate::reporting::Telling;
 use crate::stutter::Stutter;
 use crate::topic::Topic;
 use crate::tree::Tree;

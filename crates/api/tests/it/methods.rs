@@ -45,7 +45,7 @@ async fn a_session_is_created_from_the_settings_and_what_was_asked() {
         system_prompt: None,
         append_system_prompt: None,
         rules: vec!["deny Bash".into()],
-        errand: None,
+        lineage: None,
         prompt: Some(Box::default()),
         derived_title: false,
     };

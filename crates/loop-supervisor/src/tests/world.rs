@@ -113,7 +113,7 @@ async fn services(
         remote: None,
         hooks,
         stages: Stages::default(),
-        nursery: Arc::default(),
+        subagents: Arc::default(),
         sandbox: SandboxLevel::None,
         sharing: Sharing::default(),
         timing: Timing::default(),
@@ -386,7 +386,7 @@ pub(super) fn creation(limits: LoopLimits, prompt: Option<&str>) -> Command {
         system_prompt: None,
         append_system_prompt: None,
         rules: Vec::new(),
-        errand: None,
+        lineage: None,
         prompt: None,
         derived_title: false,
     };

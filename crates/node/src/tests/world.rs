@@ -85,7 +85,7 @@ impl World {
             settings: Arc::new(settings),
             clock,
             stages: Stages::default(),
-            nursery: Arc::default(),
+            subagents: Arc::default(),
         };
         let tree = Tree::start(child_args).await.unwrap();
         Self {
@@ -366,7 +366,7 @@ pub(super) fn creation(workdir: &Path, model: &str, opening: &str) -> Command {
         system_prompt: None,
         append_system_prompt: None,
         rules: Vec::new(),
-        errand: None,
+        lineage: None,
         prompt: None,
         derived_title: false,
     };

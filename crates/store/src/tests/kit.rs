@@ -140,7 +140,7 @@ pub(crate) fn event(session: SessionId, seq: Seq) -> EncodedEvent {
             system_prompt: None,
             append_system_prompt: None,
             rules: Vec::new(),
-            errand: None,
+            lineage: None,
             prompt: None,
             derived_title: false,
         }

@@ -29,7 +29,7 @@ fn child(depth: u32) -> World {
     let created = SessionCreated {
         title: "a part".into(),
         parent: Some(parent),
-        errand: Some(Box::new(Errand {
+        lineage: Some(Box::new(Lineage {
             root: SessionId::from_parts(5, [9; 10]),
             tool_call,
             depth,

@@ -110,7 +110,7 @@ pub(super) fn created(limits: LoopLimits) -> SessionCreated {
         system_prompt: None,
         append_system_prompt: None,
         rules: Vec::new(),
-        errand: None,
+        lineage: None,
         prompt: None,
         derived_title: false,
     }
@@ -216,7 +216,7 @@ impl World {
         world
             .command(Command::Create {
                 // A sub-agent is created with its task.
-                first: created.errand.is_some().then(|| says("do it")),
+                first: created.lineage.is_some().then(|| says("do it")),
                 created: Box::new(created),
             })
             .unwrap();

@@ -3,7 +3,7 @@
 use crate::api::Api;
 use crate::prompting::fitting;
 use crate::validate;
-use agentd_actor_kit::{Birth, Midwife};
+use agentd_actor_kit::{NewSubagent, SubagentSource};
 use agentd_prompt::{AgentDefinition, stricter};
 use agentd_protocol::{Block, Fault, LoopLimits, PermissionMode, Preset, SessionCreated, ToolProtocol};
 use async_trait::async_trait;
@@ -13,49 +13,49 @@ use std::sync::Arc;
 const WORDS: &str = "You are a sub-agent: another agent gave you one task and waits for it. It reads nothing but your last message, so put \
                      everything that it needs into that. Do only this task.";
 
-/// The midwife of a node: its api.
+/// Where the sub-agents of a node come from: its api.
 #[derive(Debug)]
-pub struct ApiMidwife(pub Arc<Api>);
+pub struct SubagentApi(pub Arc<Api>);
 
 #[async_trait]
-impl Midwife for ApiMidwife {
-    async fn first_event(&self, birth: Birth) -> Result<SessionCreated, Fault> {
-        self.0.sub_agent(birth).await
+impl SubagentSource for SubagentApi {
+    async fn first_event(&self, new: NewSubagent) -> Result<SessionCreated, Fault> {
+        self.0.sub_agent(new).await
     }
 }
 
 impl Api {
-    async fn sub_agent(&self, birth: Birth) -> Result<SessionCreated, Fault> {
-        let parent = birth.settings;
-        let definition = self.definition(birth.agent.as_deref(), &parent.workdir).await?;
+    async fn sub_agent(&self, new: NewSubagent) -> Result<SessionCreated, Fault> {
+        let parent = new.settings;
+        let definition = self.definition(new.agent.as_deref(), &parent.workdir).await?;
         let definition = definition.as_ref();
         let model = match definition.and_then(|it| it.model.as_deref()) {
             Some(named) => self.model(Some(named)).await?,
-            None => birth.model,
+            None => new.model,
         };
         let limits = limits_of(&parent.limits, definition);
         let preset = (limits.tool_protocol == Some(ToolProtocol::JsonText)).then_some(Preset::React);
         let prompt = self.sources(&parent.workdir, &model, preset, definition).await?;
-        let deepest = birth.errand.depth >= self.parts.settings.agents.max_depth;
+        let deepest = new.lineage.depth >= self.parts.settings.agents.max_depth;
         let tools = self.narrowed(parent.tools, definition)?;
         let tools = allowed(fitting(tools, &limits, &prompt), deepest);
         Ok(SessionCreated {
-            title: validate::title_from(&[Block::text(birth.purpose.as_str())])
+            title: validate::title_from(&[Block::text(new.purpose.as_str())])
                 .unwrap_or_else(|| parent.project.clone()),
             project: parent.project,
             workdir: parent.workdir,
             model,
             mode: mode_of(parent.mode, definition),
-            agent: birth.agent,
+            agent: new.agent,
             labels: parent.labels,
-            parent: Some(birth.parent),
+            parent: Some(new.parent),
             limits,
-            budget: birth.budget,
+            budget: new.budget,
             tools,
             system_prompt: parent.system_prompt,
             append_system_prompt: Some(with_words(parent.append_system_prompt)),
-            rules: rules_of(parent.rules, &birth.grants),
-            errand: Some(Box::new(birth.errand)),
+            rules: rules_of(parent.rules, &new.grants),
+            lineage: Some(Box::new(new.lineage)),
             prompt: Some(Box::new(prompt)),
             derived_title: false,
         })

@@ -33,7 +33,7 @@ pub(crate) fn tell(draft: &mut Draft<'_, '_>) {
     }
     match draft.seen().telling {
         Telling::Not => {
-            let Some((parent, _)) = draft.durable().errand() else {
+            let Some((parent, _)) = draft.durable().lineage() else {
                 return;
             };
             let ended = Box::new(outcome(draft.durable(), draft.now()));
@@ -68,7 +68,7 @@ pub(crate) fn has_ended(durable: &Durable) -> bool {
     let rests = durable.turn.is_none() && durable.children.is_empty();
     let idle =
         inbox::starts_next(durable).is_empty() && durable.history.is_none() && !durable.compaction_is_due();
-    durable.errand().is_some() && rests && (idle || durable.closed.is_some())
+    durable.lineage().is_some() && rests && (idle || durable.closed.is_some())
 }
 
 /// Its parent may not know yet that it ended.
@@ -91,7 +91,7 @@ fn outcome(durable: &Durable, now: Timestamp) -> Ended {
 
 /// People who watch the root learn of questions below it.
 fn notify_root(draft: &mut Draft<'_, '_>) {
-    if draft.durable().errand().is_none() {
+    if draft.durable().lineage().is_none() {
         return;
     }
     let about = |event: &agentd_protocol::Event| {
