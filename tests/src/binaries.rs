@@ -74,29 +74,33 @@ fn build() -> Binaries {
         .expect("a binary is in a directory")
         .join("harness");
     std::fs::create_dir_all(&dir).expect("the target directory can be written");
-    let keep = |from: &Path| {
-        let to = dir.join(from.file_name().expect("a binary has a name"));
-        let fresh = dir.join(format!(
-            "{}.{}",
-            to.file_name().expect("named above").to_string_lossy(),
-            std::process::id()
-        ));
-        // A daemon that runs starts its wardens from this file: one that is the same already stays.
-        let same = |a: &std::fs::Metadata, b: &std::fs::Metadata| {
-            a.len() == b.len() && a.modified().ok() <= b.modified().ok()
-        };
-        if let (Ok(built), Ok(kept)) = (from.metadata(), to.metadata())
-            && same(&built, &kept)
-        {
-            return to;
-        }
-        std::fs::copy(from, &fresh).expect("the binary can be copied");
-        std::fs::rename(&fresh, &to).expect("the copy can be renamed");
-        to
-    };
+    let keep = |from: &Path| keep(from, &dir);
     Binaries {
         agentd: keep(&agentd),
         agentctl: keep(&agentctl),
         bench: keep(&bench),
     }
+}
+
+/// Copies a binary into `dir`, unless it is there already.
+#[expect(clippy::expect_used, reason = "the harness of tests copies what was built")]
+fn keep(from: &Path, dir: &Path) -> PathBuf {
+    let to = dir.join(from.file_name().expect("a binary has a name"));
+    let fresh = dir.join(format!(
+        "{}.{}",
+        to.file_name().expect("named above").to_string_lossy(),
+        std::process::id()
+    ));
+    // A daemon that runs starts its wardens from this file: one that is the same already stays.
+    let same = |a: &std::fs::Metadata, b: &std::fs::Metadata| {
+        a.len() == b.len() && a.modified().ok() <= b.modified().ok()
+    };
+    if let (Ok(built), Ok(kept)) = (from.metadata(), to.metadata())
+        && same(&built, &kept)
+    {
+        return to;
+    }
+    std::fs::copy(from, &fresh).expect("the binary can be copied");
+    std::fs::rename(&fresh, &to).expect("the copy can be renamed");
+    to
 }

@@ -132,34 +132,39 @@ fn answer(plan: &Plan, keep: bool, asked: &Asked, log: &mut Log) -> Acts {
         return vec![http(500, &[], &error.to_string())];
     }
     log.largest = log.largest.max(tokens);
-    let say = if summary {
-        log.summaries += 1;
-        log.retold = asked.body.clone();
-        if !plan.summarises {
-            return vec![http(
-                400,
-                &[],
-                r#"{"error":{"message":"no summaries here","type":"invalid_request_error"}}"#,
-            )];
-        }
-        Say::text(&format!(
-            "1. Task: read the file, part {}.\n9. Next step: go on reading.",
-            log.summaries
-        ))
+    if summary {
+        return summarise(plan, asked, log, tokens);
+    }
+    if !keep {
+        log.bodies.clear();
+    }
+    log.bodies.push(asked.body.clone());
+    log.appended += tokens.saturating_sub(log.last);
+    log.last = tokens;
+    log.steps += 1;
+    let say = if log.steps > plan.steps {
+        Say::text("It is all read.")
     } else {
-        if !keep {
-            log.bodies.clear();
-        }
-        log.bodies.push(asked.body.clone());
-        log.appended += tokens.saturating_sub(log.last);
-        log.last = tokens;
-        log.steps += 1;
-        if log.steps > plan.steps {
-            Say::text("It is all read.")
-        } else {
-            (plan.says)(log.steps)
-        }
+        (plan.says)(log.steps)
     };
+    counted(&say, log.steps, tokens)
+}
+
+/// It is asked for a summary.
+fn summarise(plan: &Plan, asked: &Asked, log: &mut Log, tokens: u64) -> Acts {
+    log.summaries += 1;
+    log.retold = asked.body.clone();
+    if !plan.summarises {
+        return vec![http(
+            400,
+            &[],
+            r#"{"error":{"message":"no summaries here","type":"invalid_request_error"}}"#,
+        )];
+    }
+    let say = Say::text(&format!(
+        "1. Task: read the file, part {}.\n9. Next step: go on reading.",
+        log.summaries
+    ));
     counted(&say, log.steps, tokens)
 }
 

@@ -84,9 +84,7 @@ impl Node {
         crate::start::check_rules(&args.loaded, &args.environment)?;
         let settings = Arc::new(args.loaded.settings.clone());
         tracing::info!(data = %args.paths.data_dir.display(), "agentd starts");
-        let listener = agentd_control::bind(&args.paths.socket)
-            .await
-            .map_err(|e| NodeError::socket(&args.paths.socket, &e))?;
+        let listener = listen(&args.paths.socket).await?;
         let backend = crate::start::open_store(&settings, &args.paths).await?;
         let models = crate::start::models(&settings, &args.environment, args.demo).await?;
         let model_note = model_note(&models);
@@ -97,11 +95,8 @@ impl Node {
         let sandboxing = child_args.executor.sandboxing.clone();
         let (registry, servers) = (child_args.tools.clone(), child_args.servers.clone());
         let subagents = Arc::clone(&child_args.subagents);
-        let Tree {
-            root,
-            handles,
-            health,
-        } = Tree::start(child_args).await?;
+        let tree = Tree::start(child_args).await?;
+        let (root, handles, health) = (tree.root, tree.handles, tree.health);
         let (stop_tx, stop_requests) = mpsc::channel(4);
         let parts = Parts {
             supervisor: handles.supervisor.clone(),
@@ -126,12 +121,11 @@ impl Node {
         let since = (committed, clock);
         tasks.extend(herald(&settings, &args.environment, &handles, since)?);
         tasks.push(tokio::spawn(crate::upkeep::upkeep(Arc::clone(&backend), clock)));
-        let mirror = crate::start::mirror(&settings, &args.paths, &backend)?;
-        let default_socket = args.paths.is_default();
         Ok(Self {
+            mirror: crate::start::mirror(&settings, &args.paths, &backend)?,
+            default_socket: args.paths.is_default(),
             settings,
             paths: args.paths,
-            default_socket,
             model_note,
             root,
             handles,
@@ -140,7 +134,6 @@ impl Node {
             stop_requests,
             stop_serving,
             tasks,
-            mirror,
             servers,
         })
     }
@@ -243,6 +236,12 @@ impl Node {
 }
 
 /// Waits until the tree cannot go on. A root that is gone says nothing any more: nobody would restart anything.
+async fn listen(socket: &Path) -> Result<agentd_control::Listener, NodeError> {
+    agentd_control::bind(socket)
+        .await
+        .map_err(|e| NodeError::socket(socket, &e))
+}
+
 async fn fatal(health: &mut watch::Receiver<Health>) -> String {
     match health.wait_for(|health| health.fatal.is_some()).await {
         Ok(health) => health.fatal.clone().unwrap_or_default(),

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 #[command(
     after_help = "Examples:\n  agentctl ps\n  agentctl ps -a --state failed,closed -o json\n  agentctl ps -w -l team=infra --sort cost"
 )]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct PsArgs {
     /// Closed sessions, too
     #[arg(short, long)]

@@ -188,6 +188,13 @@ impl SessionDetail {
         if let Some(turn) = self.turn {
             put("turn", &turn.to_string());
         }
+        self.put_more(&mut put, now);
+        text
+    }
+
+    /// What not every session has.
+    fn put_more(&self, put: &mut dyn FnMut(&str, &str), now: Timestamp) {
+        let row = &self.row;
         if let Some(parent) = row.parent {
             put("parent", &parent.to_string());
         }
@@ -218,7 +225,6 @@ impl SessionDetail {
         for input in &self.queue {
             put("queued", &format!("{}  {}", input.input.short(), input.preview));
         }
-        text
     }
 }
 
