@@ -82,12 +82,7 @@ fn build() -> Binaries {
             std::process::id()
         ));
         // A daemon that runs starts its wardens from this file: one that is the same already stays.
-        let same = |a: &std::fs::Metadata, b: &std::fs::Metadata| {
-            a.len() == b.len() && a.modified().ok() <= b.modified().ok()
-        };
-        if let (Ok(built), Ok(kept)) = (from.metadata(), to.metadata())
-            && same(&built, &kept)
-        {
+        if is_same(from, &to) {
             return to;
         }
         std::fs::copy(from, &fresh).expect("the binary can be copied");
@@ -99,4 +94,12 @@ fn build() -> Binaries {
         agentctl: keep(&agentctl),
         bench: keep(&bench),
     }
+}
+
+/// Whether the copy is as long as what was built, and not older.
+fn is_same(built: &Path, copy: &Path) -> bool {
+    let (Ok(built), Ok(copy)) = (built.metadata(), copy.metadata()) else {
+        return false;
+    };
+    built.len() == copy.len() && built.modified().ok() <= copy.modified().ok()
 }

@@ -42,7 +42,7 @@ impl Kinds {
         };
         #[cfg(not(feature = "armed"))]
         {
-            let _ = kinds;
+            drop(kinds);
             Self {}
         }
     }
