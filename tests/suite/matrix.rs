@@ -85,7 +85,7 @@ async fn run(cells: Vec<Cell>) {
 }
 
 /// Each point with each action, at each of its hits.
-fn cells(scenario: Scenario, points: &[(&str, &[u64])]) -> Vec<Cell> {
+fn cells(scenario: Scenario, points: Points) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (point, hits) in points {
         for hit in *hits {
@@ -103,8 +103,11 @@ fn cells(scenario: Scenario, points: &[(&str, &[u64])]) -> Vec<Cell> {
     cells
 }
 
+/// Points, each with its hits.
+type Points = &'static [(&'static str, &'static [u64])];
+
 /// The first transaction of a daemon registers its node.
-const COMMANDS: &[(&str, &[u64])] = &[
+const COMMANDS: Points = &[
     ("store.before_append", &[4]),
     ("store.in_batch", &[6]),
     ("store.after_commit", &[6]),
@@ -118,7 +121,7 @@ const COMMANDS: &[(&str, &[u64])] = &[
     ("fact.after:turn.finished", &[1]),
     ("session.create", &[1]),
 ];
-const CALLS: &[(&str, &[u64])] = &[
+const CALLS: Points = &[
     ("gate.judge", &[1]),
     ("model.start", &[3]),
     ("model.first_delta", &[3]),
@@ -129,7 +132,7 @@ const CALLS: &[(&str, &[u64])] = &[
     ("audit.write", &[5]),
     ("feed.publish", &[7]),
 ];
-const APPROVAL: &[(&str, &[u64])] = &[
+const APPROVAL: Points = &[
     ("fact.before:approval.asked", &[1]),
     ("fact.after:approval.asked", &[1]),
     ("fact.before:approval.decided", &[1]),
@@ -138,12 +141,12 @@ const APPROVAL: &[(&str, &[u64])] = &[
     ("hook.run", &[1]),
     ("fact.before:hook.finished", &[1]),
 ];
-const CANCEL: &[(&str, &[u64])] = &[
+const CANCEL: Points = &[
     ("session.cancel", &[1]),
     ("fact.before:model.failed", &[1]),
     ("fact.after:model.failed", &[1]),
 ];
-const HISTORY: &[(&str, &[u64])] = &[
+const HISTORY: Points = &[
     ("fact.before:history.started", &[1, 2]),
     ("fact.after:history.started", &[1, 2]),
     ("rework.before", &[1]),
@@ -153,11 +156,11 @@ const HISTORY: &[(&str, &[u64])] = &[
     ("fact.before:session.rewound", &[1]),
     ("fact.after:session.rewound", &[1]),
 ];
-const COMPACTION: &[(&str, &[u64])] = &[
+const COMPACTION: Points = &[
     ("fact.before:context.compacted", &[1]),
     ("fact.after:context.compacted", &[1]),
 ];
-const COLD: &[(&str, &[u64])] = &[
+const COLD: Points = &[
     ("session.cold", &[1]),
     ("session.load", &[1]),
     ("fact.before:session.forked", &[1]),
@@ -165,10 +168,10 @@ const COLD: &[(&str, &[u64])] = &[
     ("fact.before:session.closed", &[1]),
     ("fact.after:session.closed", &[1]),
 ];
-const SERVERS: &[(&str, &[u64])] = &[("mcp.before_call", &[1]), ("mcp.after_call", &[1])];
+const SERVERS: Points = &[("mcp.before_call", &[1]), ("mcp.after_call", &[1])];
 
 /// All tables, for those who want other hits.
-const TABLES: [(Scenario, &[(&str, &[u64])]); 8] = [
+const TABLES: [(Scenario, Points); 8] = [
     (Scenario::Commands, COMMANDS),
     (Scenario::Commands, CALLS),
     (Scenario::Approval, APPROVAL),

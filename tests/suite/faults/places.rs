@@ -91,6 +91,21 @@ async fn i6_without_descriptors_clients_are_turned_away_and_the_daemon_recovers(
     );
 }
 
+/// A directory with this bubblewrap and shells: no other bubblewrap is to be found.
+fn only_these(bwrap: &std::path::Path) -> tempfile::TempDir {
+    let bin = tempfile::tempdir().unwrap();
+    let mine = bin.path().join("bwrap");
+    std::fs::copy(bwrap, &mine).unwrap();
+    std::fs::set_permissions(&mine, std::fs::Permissions::from_mode(0o755)).unwrap();
+    for program in ["bash", "sh"] {
+        let found = std::env::split_paths(&path())
+            .map(|dir| dir.join(program))
+            .find(|file| file.exists());
+        std::os::unix::fs::symlink(found.expect("a shell"), bin.path().join(program)).unwrap();
+    }
+    bin
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn i7_when_bubblewrap_goes_away_calls_are_refused_and_say_why() {
     let Some(bwrap) = std::env::split_paths(&path())
@@ -103,17 +118,8 @@ async fn i7_when_bubblewrap_goes_away_calls_are_refused_and_say_why() {
         );
     };
     let server = ModelServer::start(false).await.unwrap();
-    let bin = tempfile::tempdir().unwrap();
+    let bin = only_these(&bwrap);
     let mine = bin.path().join("bwrap");
-    std::fs::copy(&bwrap, &mine).unwrap();
-    std::fs::set_permissions(&mine, std::fs::Permissions::from_mode(0o755)).unwrap();
-    // No other bubblewrap is to be found.
-    for program in ["bash", "sh"] {
-        let found = std::env::split_paths(&path())
-            .map(|dir| dir.join(program))
-            .find(|file| file.exists());
-        std::os::unix::fs::symlink(found.expect("a shell"), bin.path().join(program)).unwrap();
-    }
     let daemon = Daemon::start(DaemonOptions {
         model_url: Some(server.url()),
         config: format!("{YOLO}[sandbox]\nlevel = \"isolated\"\nrequire = \"isolated\"\n"),

@@ -1,4 +1,8 @@
 //! One cell's daemon, in as many lives as it needs, and what must hold at the end.
+#![expect(
+    clippy::panic,
+    reason = "these are tests; support for them fails by panicking"
+)]
 
 use super::{Action, Cell};
 use agentd_bench::model_server::ModelServer;
@@ -198,7 +202,10 @@ impl World {
         self.others_went_on(cell, &told, sessions);
         for (session, seq, kind) in &self.promised {
             // The answer names the last event of its append.
-            let until = told.0.get(session).and_then(|log| log.get(..*seq as usize));
+            let until = told
+                .0
+                .get(session)
+                .and_then(|log| log.get(..usize::try_from(*seq).unwrap_or(0)));
             let there = until.is_some_and(|log| log.iter().any(|event| event.body.kind() == *kind));
             assert!(there, "I1: {kind} of {session} was promised up to seq {seq}");
         }
@@ -253,7 +260,8 @@ impl World {
     }
 }
 
-pub(super) fn text(error: impl ToString) -> String {
+#[expect(clippy::needless_pass_by_value, reason = "map_err gives it away")]
+pub(super) fn text(error: agentd_client::ClientError) -> String {
     error.to_string()
 }
 
