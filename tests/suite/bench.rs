@@ -24,7 +24,9 @@ async fn measure(args: &str) -> Value {
 
 fn number(figures: &Value, name: &str) -> f64 {
     let value = figures.get(name).and_then(Value::as_f64);
-    value.unwrap_or_else(|| panic!("no figure {name} in {figures}"))
+    value
+        .ok_or_else(|| format!("no figure {name} in {figures}"))
+        .unwrap()
 }
 
 #[track_caller]

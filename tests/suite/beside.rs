@@ -80,6 +80,44 @@ async fn side_call(follower: &mut Follower, purpose: SidePurpose) -> Event {
     follower.until(purpose.as_str(), wanted).await
 }
 
+/// Plans, lists, labels, changed settings, questions beside the turns, and notes of all kinds.
+fn all_happened(events: &[Event]) {
+    let kinds: Vec<&str> = events.iter().map(|event| event.body.kind()).collect();
+    for kind in [
+        "plan.updated",
+        "todo.updated",
+        "intent.classified",
+        "session.updated",
+        "side_call.finished",
+    ] {
+        assert!(kinds.contains(&kind), "no {kind}");
+    }
+    let notes: Vec<NoteKind> = events
+        .iter()
+        .filter_map(|event| match &event.body {
+            EventBody::NoteInjected(note) => Some(note.kind),
+            _ => None,
+        })
+        .collect();
+    for note in [NoteKind::PlanReminder, NoteKind::Guard, NoteKind::IntentNudge] {
+        assert!(notes.contains(&note), "no {note:?} among {notes:?}");
+    }
+}
+
+/// Each request is the one before with something added in one place.
+fn only_added(bodies: &[impl AsRef<[u8]>]) {
+    for (n, pair) in bodies.windows(2).enumerate() {
+        let (before, after) = (pair.first().unwrap().as_ref(), pair.last().unwrap().as_ref());
+        let same = before.iter().zip(after).take_while(|(a, b)| a == b).count();
+        let ends = before.iter().rev().zip(after.iter().rev());
+        let end = ends.take_while(|(a, b)| a == b).count();
+        assert!(
+            same + end >= before.len(),
+            "request {n} is not the one before with something added"
+        );
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_prefix_is_the_same_bytes_over_fifty_steps_with_everything_on() {
     let server = WindowServer::start(plan(60, everything, Counting::Exactly), true).await;
@@ -124,43 +162,14 @@ async fn the_prefix_is_the_same_bytes_over_fifty_steps_with_everything_on() {
     let events = check_log(&client, &session).await;
     let seen = server.log();
     assert_eq!(seen.refused, Vec::<String>::new());
-    // All of it happened.
-    let kinds: Vec<&str> = events.iter().map(|event| event.body.kind()).collect();
-    for kind in [
-        "plan.updated",
-        "todo.updated",
-        "intent.classified",
-        "session.updated",
-        "side_call.finished",
-    ] {
-        assert!(kinds.contains(&kind), "no {kind}");
-    }
-    let notes: Vec<NoteKind> = events
-        .iter()
-        .filter_map(|event| match &event.body {
-            EventBody::NoteInjected(note) => Some(note.kind),
-            _ => None,
-        })
-        .collect();
-    for note in [NoteKind::PlanReminder, NoteKind::Guard, NoteKind::IntentNudge] {
-        assert!(notes.contains(&note), "no {note:?} among {notes:?}");
-    }
+    all_happened(&events);
     assert!(
         seen.beside.len() >= 4,
         "{} questions beside it",
         seen.beside.len()
     );
     assert!(seen.bodies.len() > 50, "{} requests", seen.bodies.len());
-    for (n, pair) in seen.bodies.windows(2).enumerate() {
-        let [before, after] = pair else { panic!("two") };
-        let same = before.iter().zip(after).take_while(|(a, b)| a == b).count();
-        let ends = before.iter().rev().zip(after.iter().rev());
-        let end = ends.take_while(|(a, b)| a == b).count();
-        assert!(
-            same + end >= before.len(),
-            "request {n} is not the one before with something added"
-        );
-    }
+    only_added(&seen.bodies);
 }
 
 #[tokio::test(flavor = "multi_thread")]

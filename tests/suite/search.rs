@@ -98,8 +98,9 @@ fn vectors(body: &[u8]) -> String {
     let asked: Value = serde_json::from_slice(body).unwrap();
     let about =
         |text: &str, words: [&str; 2]| f64::from(u8::from(words.iter().any(|word| text.contains(word))));
-    let texts = asked["input"]
-        .as_array()
+    let texts = asked
+        .get("input")
+        .and_then(Value::as_array)
         .unwrap()
         .iter()
         .map(|text| text.as_str().unwrap());
@@ -129,7 +130,7 @@ async fn embedding() -> (FaultServer, Arc<Mutex<Vec<String>>>) {
         }
         let body = String::from_utf8_lossy(&asked.body);
         let step = body.matches("\"role\":\"assistant\"").count();
-        let say = if step % 2 == 0 {
+        let say = if step.is_multiple_of(2) {
             Say::call("SemanticSearch", json!({ "query": "feline", "limit": 1 }))
         } else {
             Say::text("Done.")
