@@ -311,11 +311,11 @@ fn scribe(
     if trace.is_none() && audit.is_none() {
         return Ok(None);
     }
-    // A file cannot be ahead of the log.
+    // A file cannot be ahead of the log. An audit without a line has everything before it: the daemon may have been killed
+    // before it wrote the first one.
     let after = audit
         .as_ref()
-        .and_then(Audit::cursor)
-        .map_or(committed, |cursor| cursor.min(committed));
+        .map_or(committed, |audit| audit.cursor().unwrap_or(0).min(committed));
     let scribe = Scribe::new(
         trace,
         audit,
