@@ -122,9 +122,11 @@ pub(crate) struct SessionDetail {
     pub(crate) todo: Vec<TodoItem>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) summary: Option<String>,
-    /// How many sub-agents there have been, and what those that ended spent.
+    /// How many sub-agents there have been, and what those that ended spent; left out while there are none.
+    #[serde(skip_serializing_if = "is_zero")]
     pub(crate) subagents: u32,
-    pub(crate) below: Spent,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) below: Option<Spent>,
     pub(crate) budget: Budget,
     pub(crate) last_error: Option<TurnError>,
 }
@@ -139,7 +141,7 @@ impl From<Summary> for SessionDetail {
             todo: std::mem::take(&mut row.todo),
             summary: row.summary.take(),
             subagents: row.subagents,
-            below: row.below,
+            below: (row.subagents > 0).then_some(row.below),
             budget: row.budget,
             last_error: row.last_error.take(),
             row: row.into(),
@@ -201,8 +203,8 @@ impl SessionDetail {
         for child in &row.children {
             put("sub-agent", &child.to_string());
         }
-        if self.subagents > 0 {
-            put("below", &below_line(self.subagents, &self.below));
+        if let Some(below) = &self.below {
+            put("below", &below_line(self.subagents, below));
         }
         if let Some(error) = &self.last_error {
             put("last error", &format!("{}: {}", error.class, error.message));
@@ -226,6 +228,11 @@ impl SessionDetail {
             put("queued", &format!("{}  {}", input.input.short(), input.preview));
         }
     }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn below_line(subagents: u32, spent: &Spent) -> String {

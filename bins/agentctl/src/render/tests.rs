@@ -256,7 +256,7 @@ fn an_answer_names_who_gave_it_and_how_far_it_reaches() {
     decided.message = Some("not today".into());
     assert_eq!(
         printed(&mut transcript, decided),
-        "answer   denied by user:ana: not today\n"
+        "answer   denied by user:ana (session): not today\n"
     );
 }
 

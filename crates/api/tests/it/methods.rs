@@ -47,7 +47,7 @@ async fn a_session_is_created_from_the_settings_and_what_was_asked() {
         rules: vec!["deny Bash".into()],
         lineage: None,
         prompt: Some(Box::default()),
-        derived_title: false,
+        derived_title: true,
     };
     assert_eq!(first, expected);
     assert_eq!((event.by, lines.head), (Harness::ana(), 2));
