@@ -105,10 +105,10 @@ impl Shell {
             let request = self.request(prepared, durable.grants.clone());
             (self.services.gate.clone(), Box::new(request))
         };
+        let finds = matches!(prepared.name.as_ref(), "Grep" | "RepoMap" | "SemanticSearch");
         Mandate {
             bound: durable.bound(tool_call).cloned(),
-            judges: (matches!(prepared.subject, Subject::Url(_)) || prepared.name == "SemanticSearch")
-                .then(judges),
+            judges: (matches!(prepared.subject, Subject::Url(_)) || finds).then(judges),
         }
     }
 

@@ -33,26 +33,39 @@ pub(crate) fn gate(judge: Option<(Handle<GateMsg>, Box<JudgeRequest>)>) -> Addre
     })
 }
 
-/// A file that is found is shown only where reading it would need no question.
+/// A file that is found is shown only where reading it would need no question, and no rule keeps the tool from it.
 pub(crate) fn files(judge: Option<(Handle<GateMsg>, Box<JudgeRequest>)>) -> FileGate {
     let Some((gate, request)) = judge else {
         return FileGate::closed();
     };
     FileGate::new(move |path| {
         let gate = gate.clone();
-        let request = Box::new(JudgeRequest {
-            tool: "Read".to_owned(),
+        let as_found = JudgeRequest {
             effect: EffectClass::Read,
             subject: Subject::Path { write: false, path },
             ..(*request).clone()
-        });
+        };
         async move {
-            let judged = gate
-                .call(JUDGED_WITHIN, |done| GateMsg::Judge { request, done })
-                .await;
-            judged.is_ok_and(|judgement| judgement.verdict.kind == VerdictKind::Allow)
+            let as_read = JudgeRequest {
+                tool: "Read".to_owned(),
+                ..as_found.clone()
+            };
+            if kind(&gate, as_read).await != Some(VerdictKind::Allow) {
+                return false;
+            }
+            // Whether the search itself had to be asked about was settled before it ran, so only its denials count.
+            let found = kind(&gate, as_found).await;
+            matches!(found, Some(VerdictKind::Allow | VerdictKind::Ask))
         }
     })
+}
+
+async fn kind(gate: &Handle<GateMsg>, request: JudgeRequest) -> Option<VerdictKind> {
+    let request = Box::new(request);
+    let judged = gate
+        .call(JUDGED_WITHIN, |done| GateMsg::Judge { request, done })
+        .await;
+    judged.ok().map(|judgement| judgement.verdict.kind)
 }
 
 fn hop(judgement: &Judgement) -> Hop {

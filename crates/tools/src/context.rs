@@ -11,7 +11,7 @@ use agentd_settings::ToolsConfig;
 use agentd_web::{Hop, Hops};
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -166,8 +166,22 @@ impl FileGate {
         Self::new(|_| std::future::ready(false))
     }
 
+    /// All may be read.
+    #[cfg(test)]
+    pub(crate) fn open() -> Self {
+        Self::new(|_| std::future::ready(true))
+    }
+
     pub(crate) async fn may_read(&self, path: &str) -> bool {
         (self.0)(path.to_owned()).await
+    }
+
+    /// The same for work that blocks a thread. No rule can name a path that is no text, so none allows it.
+    pub(crate) fn lets_read(&self, path: &Path) -> bool {
+        let (Some(path), Ok(runtime)) = (path.to_str(), tokio::runtime::Handle::try_current()) else {
+            return false;
+        };
+        runtime.block_on(self.may_read(path))
     }
 }
 
@@ -198,7 +212,7 @@ pub struct ToolContext {
     pub blobs: BlobSource,
     /// Who judges addresses to which a server sends the call on.
     pub addresses: AddressGate,
-    /// Who judges files that a search finds.
+    /// Who judges files that a search finds or a map shows.
     pub files: FileGate,
     /// Who keeps the indexes of working directories, if anybody does.
     pub search: Option<Arc<dyn Search>>,

@@ -51,15 +51,22 @@ fn grep(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result
                 let wanted = glob
                     .as_ref()
                     .is_none_or(|glob| glob.is_match(from_base) || glob.is_match(&file));
-                if wanted && let Ok(opened) = ctx.workdir.open_file(&file) {
-                    search(&mut searcher, &regex, &opened.file, &file, &mut hits, &patience);
+                if wanted
+                    && let Ok(opened) = ctx.workdir.open_file(&file)
+                    && opened.real == file
+                {
+                    let may_read = || ctx.files.lets_read(&file);
+                    let found = (&opened.file, file.as_path());
+                    search(&mut searcher, &regex, found, &mut hits, &patience, &may_read);
                 }
                 !hits.full()
             })
         }
         EntryKind::File | EntryKind::Symlink | EntryKind::Special => {
             let opened = open(&ctx.workdir, &path)?;
-            search(&mut searcher, &regex, &opened.file, &path, &mut hits, &patience);
+            let named = (&opened.file, path.as_path());
+            // It is what the rules, and people, were asked about.
+            search(&mut searcher, &regex, named, &mut hits, &patience, &|| true);
             !patience.is_over()
         }
     };
@@ -69,10 +76,10 @@ fn grep(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result
 fn search(
     searcher: &mut Searcher,
     regex: &RegexMatcher,
-    file: &std::fs::File,
-    path: &Path,
+    (file, path): (&std::fs::File, &Path),
     hits: &mut Hits,
     patience: &Patience,
+    may_read: &dyn Fn() -> bool,
 ) {
     let name = path.to_string_lossy();
     let mut sink = FileSink {
@@ -80,6 +87,8 @@ fn search(
         path: &name,
         matches: 0,
         stop: &|| patience.is_over(),
+        may_read,
+        judged: None,
     };
     // A file that cannot be read to its end still gave the hits before that.
     let _ = searcher.search_file(regex, file, &mut sink);
@@ -100,8 +109,14 @@ fn show(prepared: &Prepared, hits: &Hits, complete: bool) -> ToolOutcome {
     if !complete {
         text.push_str("[There may be more. Use a narrower pattern, `path` or `glob`, or output_mode \"files_with_matches\".]\n");
     }
+    // The model is not told of the files that were left out: it could find out what is in them, guess by guess.
     ToolOutcome {
-        details: Some(json!({ "matches": hits.matches, "files": hits.files, "complete": complete })),
+        details: Some(json!({
+            "matches": hits.matches,
+            "files": hits.files,
+            "complete": complete,
+            "left_out": hits.left_out,
+        })),
         truncated: (!complete).then(|| Truncated {
             bytes: u64::try_from(text.len()).unwrap_or(u64::MAX),
             lines: u64::try_from(hits.lines.len()).unwrap_or(u64::MAX),

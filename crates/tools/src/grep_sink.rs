@@ -26,6 +26,8 @@ pub(crate) struct Hits {
     bytes: usize,
     pub(crate) matches: u64,
     pub(crate) files: u64,
+    /// Files with hits that may not be read.
+    pub(crate) left_out: u64,
     max_lines: usize,
     max_bytes: usize,
 }
@@ -38,6 +40,7 @@ impl Hits {
             bytes: 0,
             matches: 0,
             files: 0,
+            left_out: 0,
             max_lines,
             max_bytes,
         }
@@ -74,9 +77,21 @@ pub(crate) struct FileSink<'a> {
     pub(crate) path: &'a str,
     pub(crate) matches: u64,
     pub(crate) stop: &'a dyn Fn() -> bool,
+    pub(crate) may_read: &'a dyn Fn() -> bool,
+    /// What that said: it is asked when there is a hit, and once.
+    pub(crate) judged: Option<bool>,
 }
 
 impl FileSink<'_> {
+    fn is_hidden(&mut self) -> bool {
+        if self.judged.is_none() {
+            let allowed = (self.may_read)();
+            self.hits.left_out += u64::from(!allowed);
+            self.judged = Some(allowed);
+        }
+        self.judged != Some(true)
+    }
+
     fn show(&mut self, number: Option<u64>, mark: char, bytes: &[u8]) {
         let text = String::from_utf8_lossy(bytes);
         let line = cut_line(text.trim_end_matches(['\n', '\r']), LINE_CHARS).into_owned();
@@ -92,6 +107,9 @@ impl Sink for FileSink<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, hit: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        if self.is_hidden() {
+            return Ok(false);
+        }
         self.matches += 1;
         match self.hits.mode {
             Mode::Content => {
@@ -104,6 +122,10 @@ impl Sink for FileSink<'_> {
     }
 
     fn context(&mut self, _: &Searcher, line: &SinkContext<'_>) -> Result<bool, io::Error> {
+        // The lines before a hit come before it.
+        if self.is_hidden() {
+            return Ok(false);
+        }
         if self.hits.mode == Mode::Content {
             self.show(line.line_number(), '-', line.bytes());
         }

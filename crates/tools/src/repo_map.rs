@@ -1,18 +1,19 @@
 //! RepoMap: what a source tree defines, the most used first, in so many tokens.
 
 use crate::catalog::object;
-use crate::context::{ToolContext, ToolLimits};
+use crate::context::{FileGate, ToolContext, ToolLimits};
 use crate::prepared::Prepared;
 use crate::read::{explain, locate};
 use crate::refusal::{Code, refuse};
 use crate::run::Abandoned;
-use crate::source_tree::{MAX_PLACES, Tree};
+use crate::source_tree::{MAX_PLACES, MAX_SHOWN, Tree};
 use crate::spec::ToolSpec;
 use crate::walk::Patience;
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus};
 use agentd_repo_map::{Focus, Place, Rendered, SourceMap};
 use agentd_sandbox::EntryKind;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -61,13 +62,29 @@ fn map(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result<
         map_dir: &ctx.map_dir,
     };
     let (map, complete) = tree.map(&patience, Some(&ctx.warden));
-    let places = map.places(&focus(prepared), MAX_PLACES);
+    let mut places = map.places(&focus(prepared), MAX_PLACES);
+    let left_out = leave_out(&mut places, &ctx.files);
     let budget = prepared
         .number("tokens")
         .unwrap_or_else(|| u64::from(ctx.limits.repo_map_tokens))
         .min(MOST_TOKENS);
     let shown = tree.show(&places, usize::try_from(budget).unwrap_or(usize::MAX));
-    Ok(outcome(&map, &places, &shown, complete, &base))
+    Ok(outcome(&map, (&places, left_out), &shown, complete, &base))
+}
+
+/// Only what may be read is shown, of as many files as can be. How many files were left out.
+fn leave_out(places: &mut Vec<Place>, gate: &FileGate) -> usize {
+    let mut judged: BTreeMap<String, bool> = BTreeMap::new();
+    places.retain(|place| match judged.get(&place.path) {
+        Some(allowed) => *allowed,
+        None if judged.len() >= MAX_SHOWN => false,
+        None => {
+            let allowed = gate.lets_read(Path::new(&place.path));
+            judged.insert(place.path.clone(), allowed);
+            allowed
+        }
+    });
+    judged.values().filter(|allowed| !**allowed).count()
 }
 
 /// The directory to map: exactly the one that was judged.
@@ -108,7 +125,13 @@ fn focus(prepared: &Prepared) -> Focus {
     }
 }
 
-fn outcome(map: &SourceMap, places: &[Place], shown: &Rendered, complete: bool, base: &Path) -> ToolOutcome {
+fn outcome(
+    map: &SourceMap,
+    (places, left_out): (&[Place], usize),
+    shown: &Rendered,
+    complete: bool,
+    base: &Path,
+) -> ToolOutcome {
     let files = map.files();
     let mut text = shown.text.clone();
     if text.is_empty() {
@@ -129,6 +152,12 @@ fn outcome(map: &SourceMap, places: &[Place], shown: &Rendered, complete: bool, 
             shown.definitions, shown.files
         );
     }
+    if left_out > 0 {
+        let _ = writeln!(
+            text,
+            "[Files left out, as the rules do not let them be read here: {left_out}.]"
+        );
+    }
     if !complete {
         text.push_str("[Not every file was looked at: there are too many, or it took too long. Map a directory below.]\n");
     }
@@ -140,6 +169,7 @@ fn outcome(map: &SourceMap, places: &[Place], shown: &Rendered, complete: bool, 
             "definitions": shown.definitions,
             "of": places.len(),
             "complete": complete,
+            "left_out": left_out,
         })),
         ..ToolOutcome::text(ToolStatus::Ok, text)
     }

@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 64_000_000;
 /// The most definitions that are considered for showing; more than fit into the largest budget.
 pub(crate) const MAX_PLACES: usize = 8_000;
 /// The most files that are read for the lines to show.
-const MAX_SHOWN: usize = 1_000;
+pub(crate) const MAX_SHOWN: usize = 1_000;
 /// Directories whose maps are kept.
 const MAX_KEPT: usize = 64;
 

@@ -29,6 +29,7 @@ struct World {
     limits: ToolLimits,
     seen: FilesSeen,
     blobs: BTreeMap<String, Vec<u8>>,
+    files: crate::FileGate,
     /// Of the last change.
     undo_id: Value,
 }
@@ -40,6 +41,7 @@ impl World {
             limits: ToolLimits::default(),
             seen: FilesSeen::default(),
             blobs: BTreeMap::new(),
+            files: crate::FileGate::open(),
             undo_id: Value::from("none"),
         }
     }
@@ -77,7 +79,7 @@ impl World {
             map_dir: self.root().join(".maps"),
             blobs: self.source(),
             addresses: crate::AddressGate::nobody(),
-            files: crate::FileGate::closed(),
+            files: self.files.clone(),
             search: None,
             remote: None,
             progress: ProgressSink::nobody(),

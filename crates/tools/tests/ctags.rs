@@ -70,7 +70,7 @@ mod cases {
             jobs: Jobs::unheard(),
             blobs: BlobSource::empty(),
             addresses: AddressGate::nobody(),
-            files: FileGate::closed(),
+            files: FileGate::new(|_| std::future::ready(true)),
             search: None,
             remote: None,
             progress: ProgressSink::nobody(),

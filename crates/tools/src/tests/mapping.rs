@@ -90,3 +90,17 @@ async fn a_map_stays_beneath_the_working_directory() {
     let (_, text) = world.refused("RepoMap", json!({ "path": "a.rs" })).await;
     assert!(text.contains("is not a directory"));
 }
+
+#[tokio::test]
+async fn i7_a_map_shows_nothing_of_a_file_that_may_not_be_read() {
+    let mut world = World::new();
+    world.files = crate::FileGate::new(|path| std::future::ready(!path.starts_with("secret/")));
+    world
+        .put("secret/a.rs", "fn secret_thing() {}\nfn other_secret() {}\n")
+        .put("b.rs", "fn open_thing() { secret_thing() }\n");
+    let outcome = world.call("RepoMap", json!({ "names": ["secret_thing"] })).await;
+    let text = &outcome.llm_text;
+    assert!(text.contains("fn open_thing") && !text.contains("secret/") && !text.contains("other_secret"));
+    assert!(text.contains("let them be read here: 1.]"), "{text}");
+    assert_eq!(outcome.details.unwrap()["left_out"], json!(1));
+}

@@ -133,7 +133,7 @@ async fn grep_is_bounded_in_lines_and_in_the_length_of_a_line() {
     assert!(many.llm_text.ends_with("output_mode \"files_with_matches\".]\n"));
     assert_eq!(
         many.details,
-        Some(json!({ "matches": 250, "files": 1, "complete": false }))
+        Some(json!({ "matches": 250, "files": 1, "complete": false, "left_out": 0 }))
     );
 }
 
@@ -161,4 +161,49 @@ async fn searches_do_not_follow_links() {
         "in.rs:1:run\n"
     );
     assert_eq!(world.ok("Glob", json!({ "pattern": "*.rs" })).await, "in.rs\n");
+}
+
+/// As the rules `deny Read(secret/**)`.
+fn no_secrets() -> crate::FileGate {
+    crate::FileGate::new(|path| std::future::ready(!path.starts_with("secret/")))
+}
+
+#[tokio::test]
+async fn i7_grep_shows_nothing_of_a_file_that_may_not_be_read() {
+    let mut world = World::new();
+    world.files = no_secrets();
+    world
+        .put("a.rs", "run\n")
+        .put("secret/b.rs", "before\nrun\nafter\n".repeat(300))
+        .put("z.rs", "run\n");
+    for (mode, expected) in [
+        ("content", "a.rs:1:run\nz.rs:1:run\n"),
+        ("files_with_matches", "a.rs\nz.rs\n"),
+        ("count", "a.rs:1\nz.rs:1\n"),
+    ] {
+        let input = json!({ "pattern": "run", "context": 1, "output_mode": mode });
+        let outcome = world.call("Grep", input).await;
+        assert_eq!(outcome.llm_text.replace("--\n", ""), expected);
+        let details = json!({ "matches": 2, "files": 2, "complete": true, "left_out": 1 });
+        assert_eq!(outcome.details, Some(details));
+    }
+}
+
+#[tokio::test]
+async fn i7_a_model_cannot_guess_by_grep_what_is_in_a_file_that_may_not_be_read() {
+    let mut world = World::new();
+    world.files = no_secrets();
+    world.put("secret/key", "key=x1\n");
+    let hit = world.ok("Grep", json!({ "pattern": "^key=x" })).await;
+    let miss = world.ok("Grep", json!({ "pattern": "^key=y" })).await;
+    assert_eq!(hit.replace("=x", "=y"), miss);
+}
+
+#[tokio::test]
+async fn i7_the_file_that_a_grep_names_was_judged_before() {
+    let mut world = World::new();
+    world.files = crate::FileGate::closed();
+    world.put("secret/key", "key=x1\n");
+    let named = json!({ "pattern": "key", "path": "secret/key" });
+    assert_eq!(world.ok("Grep", named).await, "secret/key:1:key=x1\n");
 }
