@@ -43,8 +43,8 @@ matrix rounds="20" seed="1":
 # Fuzzing led by coverage (libFuzzer): nightly, and `cargo install cargo-fuzz`. Targets: wire import settings shell patch
 # terminal fold decoder typed. On the stable toolchain `cargo test -p agentd-fuzz` tries the same with mutations.
 fuzz target seconds="60":
-    mkdir -p fuzz/corpus/{{target}}
-    AGENTD_FUZZ_TARGET={{target}} cargo +nightly fuzz run any fuzz/corpus/{{target}} crates/fuzz/corpus/{{target}} -- -max_total_time={{seconds}} -max_len=65536
+    mkdir -p target/fuzz/{{target}}
+    AGENTD_FUZZ_TARGET={{target}} cargo +nightly fuzz run --fuzz-dir crates/fuzz/libfuzzer any target/fuzz/{{target}} crates/fuzz/corpus/{{target}} -- -max_total_time={{seconds}} -max_len=65536
 
 # The same targets over more mutations of the corpus, on the stable toolchain.
 fuzz-stable runs="100000" seed="1":
