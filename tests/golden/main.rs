@@ -38,7 +38,6 @@ const WITHOUT: &[(&str, &str)] = &[
     ),
     ("approval.escalated", "not recorded yet"),
     ("history.failed", "not recorded yet"),
-    ("intent.classified", "not recorded yet"),
     ("limit.reached", "not recorded yet"),
     ("mode.changed", "not recorded yet"),
     ("plan.updated", "not recorded yet"),

@@ -272,7 +272,7 @@ async fn i1_a_kill_leaves_the_session_where_it_went_back_to() {
 /// Killed when the intent is durable, or when the files are back and nobody wrote it down.
 #[tokio::test(flavor = "multi_thread")]
 async fn i4_a_kill_in_the_middle_of_an_undo_does_not_stop_it() {
-    for fault in ["tool.before_spawn=kill@1", "tool.before_store=kill@1"] {
+    for fault in ["rework.before=kill@1", "rework.after=kill@1"] {
         let mut played = Played::two_turns().await;
         let id = played.id.clone();
         played.daemon.kill().await;
