@@ -56,13 +56,8 @@ impl Player {
                 answer,
                 message,
             } => {
-                if !self
-                    .row(session)
-                    .await
-                    .open_approvals
-                    .iter()
-                    .any(|open| open.approval == approval)
-                {
+                let row = self.row(session).await;
+                if row.open_approvals.iter().all(|open| open.approval != approval) {
                     return Err(Fault::conflict("approval_decided", "it was decided already"));
                 }
                 let decided = ApprovalDecided {
