@@ -5,7 +5,7 @@ use crate::{ASKING, YOLO};
 use agentd_client::{Client, Push};
 use agentd_protocol::{
     ApprovalListParams, AttachParams, Block, Budget, CreateParams, Delta, EndReason, Event, EventBody,
-    ListParams, RunState, Summary, ToolStatus, WaitReason,
+    ListParams, PermissionMode, RunState, Summary, ToolStatus, UpdateParams, WaitReason,
 };
 use agentd_tests::fault_server::{FaultServer, Say};
 use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, eventually, within};
@@ -323,4 +323,38 @@ async fn i7_a_headless_tree_is_judged_by_who_is_attached_to_its_root() {
             .join("made")
             .exists()
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i7_a_stricter_mode_of_a_root_holds_for_all_that_works_below_it() {
+    let server = asking().await;
+    let daemon = daemon(&server, ASKING).await;
+    let client = daemon.client().await;
+    let session = root(&daemon, &client, CreateParams::default()).await;
+    let mut follower = Follower::attach(&client, &session).await;
+    loop {
+        match follower.next().await {
+            Some(Push::Delta(Delta::Asks { approvals, .. })) if !approvals.is_empty() => break,
+            Some(Push::Synced(synced)) if !synced.approvals.is_empty() => break,
+            Some(_) => {}
+            None => panic!("the subscription ended"),
+        }
+    }
+    for (wanted, of_children) in [
+        (PermissionMode::Plan, PermissionMode::Plan),
+        (PermissionMode::Yolo, PermissionMode::Plan),
+    ] {
+        let params = UpdateParams {
+            session: session.clone(),
+            mode: Some(wanted),
+            ..UpdateParams::default()
+        };
+        client.update(&params).await.unwrap();
+        let rows = all(&client).await;
+        assert_eq!(rows.len(), 3);
+        for row in rows {
+            let expected = if row.parent.is_some() { of_children } else { wanted };
+            assert_eq!(row.mode, expected, "{}", row.name);
+        }
+    }
 }

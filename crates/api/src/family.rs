@@ -2,8 +2,12 @@
 
 use crate::api::{Api, read_from};
 use agentd_actor_kit::{Handle, Read, StoreMsg};
-use agentd_protocol::{EventBody, Fault, OpenApproval, SessionId, Summary};
+use agentd_prompt::stricter;
+use agentd_protocol::{
+    EventBody, Fault, FaultClass, OpenApproval, PermissionMode, Principal, SessionId, Summary,
+};
 use agentd_store::{EncodedEvent, Range};
+use agentd_turn::Command;
 use std::time::Duration;
 
 /// Sessions of a tree that are looked at.
@@ -69,6 +73,49 @@ impl Api {
     async fn summary(&self, session: SessionId) -> Result<Option<Summary>, Fault> {
         let row = self.read(|done| Read::Row { session, done }).await?;
         Ok(row.map(|row| row.summary))
+    }
+
+    /// A session got another mode: where it is stricter, what works below the session has it from now on, too (I7).
+    pub(crate) async fn narrow_below(
+        &self,
+        who: &Principal,
+        session: SessionId,
+        mode: PermissionMode,
+    ) -> Result<(), Fault> {
+        let (mut next, mut seen) = (vec![session], 0);
+        while let Some(parent) = next.pop()
+            && seen < MOST
+        {
+            for child in self
+                .summary(parent)
+                .await?
+                .into_iter()
+                .flat_map(|row| row.children)
+            {
+                seen += 1;
+                next.push(child);
+                let Some(row) = self.summary(child).await? else {
+                    continue;
+                };
+                let mode = stricter(row.mode, mode);
+                if mode == row.mode {
+                    continue;
+                }
+                let command = Command::Update {
+                    title: None,
+                    model: None,
+                    mode: Some(mode),
+                    labels: None,
+                    budget: None,
+                };
+                match self.route(who, child, command, None).await {
+                    // It has ended, or nothing of it runs.
+                    Err(fault) if matches!(fault.class, FaultClass::Conflict | FaultClass::NotFound) => {}
+                    done => drop(done?),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// All sub-agents that a session ever had, with theirs; the lowest last.

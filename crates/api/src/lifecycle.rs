@@ -42,7 +42,11 @@ impl Api {
             labels,
             budget,
         };
-        Ok(self.route(who, session, command, None).await?.done())
+        let done = self.route(who, session, command, None).await?.done();
+        if let Some(mode) = mode {
+            self.narrow_below(who, session, mode).await?;
+        }
+        Ok(done)
     }
 
     pub(crate) async fn close(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {

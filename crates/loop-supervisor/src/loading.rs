@@ -5,7 +5,7 @@ use crate::slot::{Hot, Loading, Slot};
 use crate::state::State;
 use agentd_actor_kit::{Done, Routed, SessionMsg, SupervisorMsg, Woken};
 use agentd_protocol::{Fault, FaultClass, SessionCreated, SessionId};
-use agentd_session_loop::{LoopArgs, LoopError, Services, SessionLoop, fresh, load};
+use agentd_session_loop::{LoopArgs, LoopError, Services, SessionLoop, fresh, load, tell_of_fault};
 use agentd_turn::Command;
 use ractor::{ActorRef, ActorStatus};
 use std::collections::VecDeque;
@@ -93,6 +93,7 @@ impl State {
         for routed in waiting {
             routed.done.answer(Err(faulted(session, &why)));
         }
+        tell_of_fault(Arc::clone(&self.services), self.me.clone(), session, &why);
         let since = self.now();
         self.occupy(session, Slot::Faulted { why, since });
     }

@@ -10,7 +10,8 @@ use agentd_actor_kit::{
     CallError, Done, FeedMsg, NewSubagent, Read, Routed, SessionMsg, StoreMsg, SupervisorMsg,
 };
 use agentd_protocol::{
-    Block, Budget, Delta, Fault, FaultClass, Lineage, Principal, SessionId, Spent, ToolCallId, TurnError,
+    Block, Budget, Delta, Fault, FaultClass, Lineage, Principal, SessionId, Spent, Summary, ToolCallId,
+    TurnError,
 };
 use agentd_store::Row;
 use agentd_turn::{Command, Delegation, Effect, Ended, NewInput, Reply, Talk, TreeSpent};
@@ -27,15 +28,17 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(10);
 /// How long a command may take.
 const COMMAND: Duration = Duration::from_secs(30);
+/// The fault of a session that waits for a person.
+const FAULTED: &str = "faulted";
 /// Sessions of a tree that are looked at for its budget. Those that ended are in the sums of their parents.
 const MOST_SESSIONS: usize = 10_000;
 
 /// What this work needs of a loop that may be gone before it is done.
-struct Post {
-    services: Arc<Services>,
-    supervisor: ActorRef<SupervisorMsg>,
+pub(crate) struct Post {
+    pub(crate) services: Arc<Services>,
+    pub(crate) supervisor: ActorRef<SupervisorMsg>,
     /// Whose work it is.
-    session: SessionId,
+    pub(crate) session: SessionId,
 }
 
 /// What came of a try.
@@ -201,7 +204,7 @@ impl Post {
         };
         match self.route(child, command).await {
             Ok(_) => Ok(Tried::Over),
-            Err(fault) if fault.class == FaultClass::Conflict => Ok(Tried::Again),
+            Err(fault) if fault.class == FaultClass::Conflict && fault.code != FAULTED => Ok(Tried::Again),
             Err(fault) => Err(fault),
         }
     }
@@ -216,7 +219,13 @@ impl Post {
             reason: None,
             text: String::new(),
             error: Some(error),
-            spent: Spent::default(),
+            // It may have been there: what it spent stays spent.
+            spent: self
+                .row(child)
+                .await
+                .ok()
+                .flatten()
+                .map_or_else(Spent::default, |row| spent_of(&row.summary)),
         };
         self.report(self.session, child, gone).await;
     }
@@ -238,6 +247,7 @@ impl Post {
                         return;
                     }
                 }
+                Err(fault) if fault.code == FAULTED => return self.give_up(child, said(&fault)).await,
                 Err(fault) if ends(&fault) => return,
                 Err(_) => {}
             }
@@ -247,7 +257,7 @@ impl Post {
     }
 
     /// Tells a parent how a child ended. True when it knows, or does not want to.
-    async fn report(&self, parent: SessionId, child: SessionId, ended: Ended) -> bool {
+    pub(crate) async fn report(&self, parent: SessionId, child: SessionId, ended: Ended) -> bool {
         for pause in pauses() {
             let command = Command::ChildEnded {
                 child,
@@ -299,13 +309,7 @@ impl Post {
                 return Err(Fault::limit("tree_too_large", "the tree has too many sessions"));
             }
             if summary.session != self.session {
-                let own = Spent {
-                    tokens: summary.usage.total(),
-                    usd: summary.cost_usd,
-                    time_ms: summary.time_ms,
-                    steps: summary.steps,
-                };
-                spent.others = spent.others.and(own).and(summary.below);
+                spent.others = spent.others.and(spent_of(&summary));
             }
             for child in summary.children {
                 // One that is not there yet has spent nothing.
@@ -322,7 +326,7 @@ impl Post {
         Ok(row.is_some_and(|row| row.summary.children.contains(&self.session)))
     }
 
-    async fn row(&self, session: SessionId) -> Result<Option<Row>, Fault> {
+    pub(crate) async fn row(&self, session: SessionId) -> Result<Option<Row>, Fault> {
         let read = |done| StoreMsg::Read(Read::Row { session, done });
         let answer = self.services.store.call(self.services.timing.load, read).await;
         load::answer(answer).map_err(|error| Fault::unavailable("store_unavailable", error.to_string()))
@@ -352,8 +356,19 @@ impl Post {
     }
 }
 
+/// What a session spent, with those below it that have ended.
+pub(crate) fn spent_of(summary: &Summary) -> Spent {
+    let own = Spent {
+        tokens: summary.usage.total(),
+        usd: summary.cost_usd,
+        time_ms: summary.time_ms,
+        steps: summary.steps,
+    };
+    own.and(summary.below)
+}
+
 /// The pauses between the tries.
-fn pauses() -> impl Iterator<Item = Duration> {
+pub(crate) fn pauses() -> impl Iterator<Item = Duration> {
     (0..TRIES).scan(PAUSE, |pause, _| {
         let now = *pause;
         *pause = LONGEST.min(now.saturating_mul(2));
@@ -361,12 +376,13 @@ fn pauses() -> impl Iterator<Item = Duration> {
     })
 }
 
-/// It will never go.
+/// It will never go, or only when a person looked at it.
 fn for_good(fault: &Fault) -> bool {
-    matches!(
-        fault.class,
-        FaultClass::Invalid | FaultClass::Denied | FaultClass::NotFound | FaultClass::Limit
-    )
+    fault.code == FAULTED
+        || matches!(
+            fault.class,
+            FaultClass::Invalid | FaultClass::Denied | FaultClass::NotFound | FaultClass::Limit
+        )
 }
 
 /// This daemon, or this supervisor, ends: the next one begins again.

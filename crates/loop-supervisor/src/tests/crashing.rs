@@ -1,9 +1,11 @@
 //! Loops that crash.
 
 use super::world::{World, input, rename};
-use agentd_actor_kit::SupervisorMsg;
-use agentd_protocol::{FaultClass, LoopLimits, RunState};
+use agentd_actor_kit::{NewSubagent, SubagentSource, SupervisorMsg};
+use agentd_protocol::{Fault, FaultClass, LoopLimits, RunState, SessionCreated};
 use agentd_turn::Command;
+use async_trait::async_trait;
+use serde_json::json;
 
 #[tokio::test(start_paused = true)]
 async fn i6_a_crashed_loop_is_woken_again_and_its_turn_goes_on() {
@@ -74,4 +76,53 @@ async fn an_evicted_session_is_gone_with_its_kids_and_comes_back_from_its_log() 
     assert_eq!(world.stats().await.hot, 0);
     world.ask(session, rename("x")).await.unwrap();
     assert_eq!(world.model().await.job.attempt, 2);
+}
+
+/// Sub-agents that are as their parents.
+#[derive(Debug)]
+struct Alike;
+
+#[async_trait]
+impl SubagentSource for Alike {
+    async fn first_event(&self, new: NewSubagent) -> Result<SessionCreated, Fault> {
+        Ok(SessionCreated {
+            parent: Some(new.parent),
+            lineage: Some(Box::new(new.lineage)),
+            ..new.settings
+        })
+    }
+}
+
+/// A parent whose task is a sub-agent that crashes too often: at once, or when it runs a tool.
+async fn parent_of_a_faulted(at_once: bool) {
+    let mut world = World::new().await;
+    world.make_subagents(Box::new(Alike));
+    let session = world.create().await;
+    let parent = world.model().await;
+    if at_once {
+        world.panic_at_starts(3);
+    }
+    parent.call(&[("Task", json!({ "description": "a part", "prompt": "do a part" }))]);
+    if !at_once {
+        let child = world.model().await;
+        world.panic_at_starts(3);
+        child.call(&[("Read", json!({ "file_path": "a" }))]);
+    }
+    let told = world.model().await;
+    assert_eq!(told.job.ask.session, session, "the parent goes on");
+    let kinds = world.kinds(session).await;
+    let finished = kinds.iter().filter(|kind| **kind == "subagent.finished");
+    assert_eq!(finished.count(), 1, "{kinds:?}");
+    told.answer("it failed");
+    world.until(session, "turn.finished").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn i6_a_sub_agent_that_faults_at_work_leaves_nobody_waiting() {
+    parent_of_a_faulted(false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn i6_a_sub_agent_that_faults_before_it_is_there_leaves_nobody_waiting() {
+    parent_of_a_faulted(true).await;
 }

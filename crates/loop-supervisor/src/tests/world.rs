@@ -365,6 +365,11 @@ impl World {
         self.strings.tricks.lock().unwrap().push_back(trick);
     }
 
+    /// From now on tasks become sessions.
+    pub(super) fn make_subagents(&self, source: Box<dyn agentd_actor_kit::SubagentSource>) {
+        self.args.services.subagents.open(source);
+    }
+
     pub(super) fn panic_at_starts(&self, starts: u32) {
         self.puppets.panics.store(starts, Ordering::SeqCst);
     }
@@ -382,7 +387,7 @@ pub(super) fn creation(limits: LoopLimits, prompt: Option<&str>) -> Command {
         parent: None,
         limits,
         budget: Budget::default(),
-        tools: vec!["Read".into(), "Bash".into()],
+        tools: vec!["Read".into(), "Bash".into(), "Task".into()],
         system_prompt: None,
         append_system_prompt: None,
         rules: Vec::new(),
