@@ -111,7 +111,9 @@ impl Api {
                 match self.route(who, child, command, None).await {
                     // It has ended, or nothing of it runs.
                     Err(fault) if matches!(fault.class, FaultClass::Conflict | FaultClass::NotFound) => {}
-                    done => drop(done?),
+                    done => {
+                        done?;
+                    }
                 }
             }
         }
