@@ -25,7 +25,7 @@ const COMPLETED: &str = "completed";
 const QUICK: &str = "base_ms = 20\ncap_ms = 2000";
 
 async fn daemon(url: &str, retry: &str) -> Daemon {
-    let mut config = format!("[retry]\n{retry}\n");
+    let mut config = format!("[retry]\n{retry}\n[scheduler]\ncircuit_cap_ms = 4000\n");
     for (name, dialect, path, model) in SPOKEN {
         config += &format!(
             r#"[providers.{name}]

@@ -22,13 +22,23 @@ impl Pace {
 
     /// About how long it takes until so many more are admitted, if it goes on like this.
     pub(crate) fn eta_ms(&self, more: usize, now: Timestamp) -> Option<u64> {
+        let (first, count) = self.fresh(now)?;
+        let span = u128::from(now.since_ms(first));
+        u64::try_from(span * more as u128 / count as u128).ok()
+    }
+
+    /// The distance between two admissions, without the halt since the last one.
+    pub(crate) fn step_ms(&self, now: Timestamp) -> Option<u64> {
+        let (first, count) = self.fresh(now)?;
+        let span = self.0.back()?.since_ms(first);
+        Some(span / u64::try_from(count - 1).ok()?)
+    }
+
+    /// The first of the admissions that count, and how many they are: two at least.
+    fn fresh(&self, now: Timestamp) -> Option<(Timestamp, usize)> {
         let fresh = self.0.partition_point(|at| now.since_ms(*at) > FRESH_MS);
         let count = self.0.len().saturating_sub(fresh);
-        if count < 2 {
-            return None;
-        }
-        let span = u128::from(now.since_ms(*self.0.get(fresh)?));
-        u64::try_from(span * more as u128 / count as u128).ok()
+        (count >= 2).then_some((*self.0.get(fresh)?, count))
     }
 }
 
@@ -48,6 +58,11 @@ mod tests {
             pace.eta_ms(2, Timestamp(264_000 + 137_000)),
             Some(8_250),
             "a halt makes it longer"
+        );
+        assert_eq!(
+            pace.step_ms(Timestamp(264_000 + 137_000)),
+            Some(1_000),
+            "but not the distance between two"
         );
         assert_eq!(
             pace.eta_ms(2, Timestamp(900_000)),

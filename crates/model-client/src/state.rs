@@ -15,8 +15,11 @@ use std::sync::Arc;
 
 /// A permit that comes back sooner than this unused was never used: whoever asked for it is gone.
 const UNUSED_MS: u64 = 50;
-/// Refused calls come back one after the other within this.
+/// Refused calls come back one after the other within this at most.
 const SPREAD_MS: u64 = 10 * 60 * 1_000;
+/// After trouble of the provider, where the circuit lets them in slowly, they come back within the length of the pause, but
+/// never closer than within this.
+const LEAST_SPREAD_MS: u64 = 1_000;
 /// The distance between two of them, where the pace is not known or not plausible.
 const SPREAD_STEP_MS: (u64, u64) = (10, 1_000);
 /// Smaller windows are misread, not learned.
@@ -28,6 +31,16 @@ struct Running {
     credential: Index,
     charge: Charge,
     since: Timestamp,
+}
+
+/// Calls that were told to come back.
+#[derive(Debug)]
+struct Refused {
+    /// The end of the pause.
+    until: Timestamp,
+    /// They come back within so long.
+    spread_ms: u64,
+    count: u64,
 }
 
 /// The admission of one provider. `T` is where an answer is delivered.
@@ -44,8 +57,8 @@ pub struct Admission<T> {
     running: BTreeMap<u64, Running>,
     granted: u64,
     pub(super) windows: BTreeMap<String, u64>,
-    /// By model: the end of the pause for which calls were refused, and how many.
-    refused: BTreeMap<String, (Timestamp, u64)>,
+    /// By model: the pause for which calls were refused.
+    refused: BTreeMap<String, Refused>,
     wake: Option<Timestamp>,
 }
 
@@ -185,15 +198,21 @@ impl<T> Admission<T> {
     ) -> Option<Step<T>> {
         let waiter = self.queue.take_any(model)?;
         let (least, most) = SPREAD_STEP_MS;
-        let step = self.pace.eta_ms(1, now).unwrap_or(least).clamp(least, most);
-        let (end, count) = self.refused.entry(model.to_owned()).or_insert((until, 0));
-        if *end != until {
-            (*end, *count) = (until, 0);
+        let step = self.pace.step_ms(now).unwrap_or(least).clamp(least, most);
+        let pause_ms = until.since_ms(now);
+        let trouble = matches!(class, FailureClass::Transient | FailureClass::Overloaded);
+        let longest = if trouble { pause_ms } else { SPREAD_MS };
+        let fresh = || Refused {
+            until,
+            spread_ms: longest.clamp(LEAST_SPREAD_MS, SPREAD_MS),
+            count: 0,
+        };
+        let refused = self.refused.entry(model.to_owned()).or_insert_with(fresh);
+        if refused.until != until {
+            *refused = fresh();
         }
-        let retry_after_ms = until
-            .since_ms(now)
-            .saturating_add(count.saturating_mul(step) % SPREAD_MS);
-        *count = count.saturating_add(1);
+        let retry_after_ms = pause_ms.saturating_add(refused.count.saturating_mul(step) % refused.spread_ms);
+        refused.count = refused.count.saturating_add(1);
         let why = match class {
             FailureClass::RateLimited => "every credential is at its rate limit",
             FailureClass::QuotaExhausted => "every credential is out of quota",

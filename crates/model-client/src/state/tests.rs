@@ -181,6 +181,30 @@ fn i6_those_who_wait_are_sent_away_when_a_long_pause_begins_and_come_back_one_af
 }
 
 #[test]
+fn i6_after_trouble_of_the_provider_those_who_were_sent_away_are_back_within_the_length_of_its_pause() {
+    for (pause_ms, back_within_ms) in [(300_000, 98 * 1_000), (4_000, 3_999), (400, 999)] {
+        let mut setup = setup(1, &["a"]);
+        setup.patience_ms = 300;
+        let mut world = World::of(setup);
+        for number in 0..101 {
+            world.wait(number);
+        }
+        // Two calls in ten seconds and a bit: a slow pace.
+        let granted = world.granted();
+        world.later(10_700);
+        world.ends(&granted[0], &answered());
+        let granted = world.granted();
+        world.fails(&granted[0], FailureClass::Overloaded, Some(pause_ms));
+        let back = world.refused();
+        assert_eq!(back.len(), 99);
+        let back = back.iter().map(|(_, refusal)| refusal.retry_after_ms);
+        let (first, last) = (back.clone().min(), back.max().unwrap());
+        assert_eq!(first, Some(pause_ms));
+        assert!(last <= pause_ms + back_within_ms, "{pause_ms}: {last}");
+    }
+}
+
+#[test]
 fn a_short_pause_is_waited_for_in_line() {
     let mut world = World::new(4, &[]);
     let first = world.one(1);
