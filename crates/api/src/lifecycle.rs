@@ -42,9 +42,10 @@ impl Api {
             labels,
             budget,
         };
+        self.may_have(session, mode).await?;
         let done = self.route(who, session, command, None).await?.done();
-        if let Some(mode) = mode {
-            self.narrow_below(who, session, mode).await?;
+        if mode.is_some() {
+            self.followed(session).await?;
         }
         Ok(done)
     }
@@ -62,10 +63,12 @@ impl Api {
     pub(crate) async fn pause(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
         let reason = reason(params.reason, "paused by a person")?;
         let session = self.session(&params.session).await?;
-        Ok(self
+        let done = self
             .route(who, session, Command::Pause { reason }, None)
             .await?
-            .done())
+            .done();
+        self.followed(session).await?;
+        Ok(done)
     }
 
     /// Has the conversation compacted: answered when that is durable; `context.compacted` or `context.kept` follows.

@@ -99,16 +99,7 @@ fn unknown(library: &Library, name: &str) -> String {
 /// The stricter of two modes.
 #[must_use]
 pub const fn stricter(one: PermissionMode, other: PermissionMode) -> PermissionMode {
-    if rank(one) <= rank(other) { one } else { other }
-}
-
-const fn rank(mode: PermissionMode) -> u8 {
-    match mode {
-        PermissionMode::Plan => 0,
-        PermissionMode::Default => 1,
-        PermissionMode::AcceptEdits => 2,
-        PermissionMode::Yolo => 3,
-    }
+    one.stricter(other)
 }
 
 #[cfg(test)]
