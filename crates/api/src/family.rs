@@ -48,12 +48,8 @@ impl Api {
         let ended = async {
             loop {
                 let below = self.summary(session).await?;
-                let above = match parent {
-                    Some(parent) => self.summary(parent).await?,
-                    None => None,
-                };
                 let open = below.is_some_and(|row| !row.children.is_empty());
-                if !open && !above.is_some_and(|row| row.children.contains(&session)) {
+                if !open && !self.is_awaited(session, parent).await? {
                     return Ok(());
                 }
                 tokio::time::sleep(LOOK).await;
@@ -66,6 +62,17 @@ impl Api {
             )
             .hint("try again in a moment"))
         })
+    }
+
+    /// The parent has not heard how this sub-agent ended.
+    pub(crate) async fn is_awaited(
+        &self,
+        session: SessionId,
+        parent: Option<SessionId>,
+    ) -> Result<bool, Fault> {
+        let Some(parent) = parent else { return Ok(false) };
+        let above = self.summary(parent).await?;
+        Ok(above.is_some_and(|row| row.children.contains(&session)))
     }
 
     async fn summary(&self, session: SessionId) -> Result<Option<Summary>, Fault> {

@@ -118,7 +118,8 @@ impl Api {
             let message = format!("session {} is {state}", row.summary.session.short());
             return Err(Fault::conflict("session_running", message).hint("cancel it first, or use force"));
         }
-        if !rests {
+        // A sub-agent that has not reported is closed, too: what it spent counts in its tree before it goes.
+        if !rests || self.is_awaited(session, row.summary.parent).await? {
             let command = Command::Close {
                 reason: "deleted".to_owned(),
                 force: true,

@@ -2,8 +2,8 @@
 //! afterwards finds that nobody wants it any more.
 
 use crate::family::{Post, pauses};
-use crate::tree::spent_of;
 use crate::services::Services;
+use crate::tree::spent_of;
 use agentd_actor_kit::SupervisorMsg;
 use agentd_protocol::{SessionId, TurnError};
 use agentd_turn::Ended;

@@ -121,7 +121,10 @@ impl Registry {
     #[must_use]
     pub(crate) fn replacing(&self, tool: &Tool) -> Self {
         let same = |old: &Tool| old.spec().name == tool.spec().name;
-        let tools = self.0.iter().map(|old| if same(old) { tool.clone() } else { old.clone() });
+        let tools = self
+            .0
+            .iter()
+            .map(|old| if same(old) { tool.clone() } else { old.clone() });
         Self(tools.collect())
     }
 

@@ -40,7 +40,8 @@ impl Registry {
     #[must_use]
     pub fn with_agents(&self, list: &str) -> Self {
         let mut spec = task();
-        spec.description.push_str("\nAgents that can be named in `agent`:\n");
+        spec.description
+            .push_str("\nAgents that can be named in `agent`:\n");
         spec.description.push_str(list);
         self.replacing(&Tool::new(spec))
     }
@@ -84,7 +85,10 @@ mod tests {
         let names = |of: &Registry| of.specs().map(|spec| spec.name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&told), names(&plain));
         let words = &told.get("Task").unwrap().description;
-        assert!(words.starts_with(&plain.get("Task").unwrap().description), "{words}");
+        assert!(
+            words.starts_with(&plain.get("Task").unwrap().description),
+            "{words}"
+        );
         assert!(words.ends_with("`agent`:\n- reviewer: Reads code"), "{words}");
         let input = json!({ "description": "a", "prompt": "b", "agent": "reviewer" });
         assert!(told.prepare("Task", &input).is_ok());

@@ -59,7 +59,9 @@ impl Durable {
         let done = match &event.body {
             EventBody::SessionCreated(created) => self.created(created, at),
             EventBody::SessionUpdated(updated) => self.updated(updated),
-            EventBody::SessionPaused(paused) => self.pause(&paused.reason, at, event.by == Principal::agentd()),
+            EventBody::SessionPaused(paused) => {
+                self.pause(&paused.reason, at, event.by == Principal::agentd())
+            }
             EventBody::SessionResumed(_) => self.resume(at),
             EventBody::SessionClosed(closed) => self.close(&closed.reason, at),
             EventBody::InputAccepted(accepted) => self.input_accepted(accepted, at),

@@ -112,7 +112,9 @@ fn pause(draft: &mut Draft<'_, '_>, reason: String) -> Reply {
 fn resume(draft: &mut Draft<'_, '_>, reason: String) -> Result<Reply, Fault> {
     if draft.durable().paused_with_parent {
         let message = "it is paused because the session that it works for is";
-        return Err(Fault::conflict("paused_with_parent", message).hint("resume that one; this one goes on with it"));
+        return Err(
+            Fault::conflict("paused_with_parent", message).hint("resume that one; this one goes on with it")
+        );
     }
     let (paused, parked) = (draft.durable().paused.is_some(), draft.durable().parked());
     if paused || parked {

@@ -4,8 +4,8 @@ use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::input::Input;
 use crate::{
-    approvals, attempts, calls, command, context, ending, following, history, hooks, inbox, jobs, judging, occasions,
-    overflow, recover, reporting, side, steps, timers, tree, weighing,
+    approvals, attempts, calls, command, context, ending, following, history, hooks, inbox, jobs, judging,
+    occasions, overflow, recover, reporting, side, steps, timers, tree, weighing,
 };
 use agentd_protocol::WarningRaised;
 

@@ -19,7 +19,10 @@ pub(crate) fn lead(draft: &mut Draft<'_, '_>) {
     }
 }
 
-#[expect(clippy::wildcard_enum_match_arm, reason = "nothing else holds for others, too")]
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "nothing else holds for others, too"
+)]
 fn concerns_those_below(event: &Event) -> bool {
     match &event.body {
         EventBody::SessionPaused(_) | EventBody::SessionResumed(_) | EventBody::ModeChanged(_) => true,
@@ -38,7 +41,9 @@ pub(crate) fn look(draft: &mut Draft<'_, '_>) {
 
 /// The parent is so. A looser mode reaches nobody by itself (I7), and a pause of this session alone stays.
 pub(crate) fn follow(draft: &mut Draft<'_, '_>, above: Option<Above>) {
-    let Some(Above { mode, paused }) = above else { return };
+    let Some(Above { mode, paused }) = above else {
+        return;
+    };
     if draft.durable().closed.is_some() {
         return;
     }

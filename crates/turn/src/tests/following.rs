@@ -59,7 +59,11 @@ fn i7_a_child_takes_the_stricter_mode_of_its_parent_before_its_next_step_and_nev
     let mut world = child(1);
     assert_eq!(mode(&world), PermissionMode::Default);
     world.look_above(PermissionMode::Plan, false);
-    assert_eq!(mode(&world), PermissionMode::Plan, "before the first step of one that was made meanwhile");
+    assert_eq!(
+        mode(&world),
+        PermissionMode::Plan,
+        "before the first step of one that was made meanwhile"
+    );
     assert_eq!(world.models.len(), 1);
     world.command(Command::Follow).unwrap();
     assert!(!world.agent.at_rest(), "it looks");
@@ -72,7 +76,10 @@ fn i7_a_child_takes_the_stricter_mode_of_its_parent_before_its_next_step_and_nev
 fn a_child_is_paused_with_its_parent_and_goes_on_with_it() {
     let mut world = child(1);
     world.look_above(PermissionMode::Default, true);
-    assert!(world.models.is_empty(), "one that is made in a pause takes no step");
+    assert!(
+        world.models.is_empty(),
+        "one that is made in a pause takes no step"
+    );
     assert_eq!(world.state(), RunState::Paused);
     assert!(world.agent.summary(Timestamp(world.now)).paused && world.agent.at_rest());
     let refused = world.command(resume()).unwrap_err();
@@ -111,9 +118,16 @@ fn only_the_last_look_counts_and_one_without_an_answer_costs_no_turn() {
         number: stale,
         spent: None,
     });
-    assert!(world.told.is_empty() && world.models.is_empty(), "it is not waited for any more");
+    assert!(
+        world.told.is_empty() && world.models.is_empty(),
+        "it is not waited for any more"
+    );
     world.look_above(PermissionMode::Default, false);
-    assert_eq!(world.models.len(), 1, "the answer to the second is for the step, too");
+    assert_eq!(
+        world.models.len(),
+        1,
+        "the answer to the second is for the step, too"
+    );
     world.command(Command::Follow).unwrap();
     let number = world.tree.take().unwrap();
     world.input(Input::TreeSpent { number, spent: None });

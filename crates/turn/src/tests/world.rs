@@ -756,6 +756,7 @@ impl World {
         };
         let applied = UndoApplied {
             undoes: Vec::new(),
+            undoes_below: Vec::new(),
             undo_id: "u".into(),
             changes: Vec::new(),
         };
