@@ -21,6 +21,7 @@ mod herd;
 mod history;
 mod hooks;
 mod idempotency;
+mod inheriting;
 mod jobs;
 mod matrix;
 mod mcp;
@@ -41,6 +42,7 @@ mod self_approval;
 mod subagents;
 mod talk;
 mod terminals;
+mod tree_files;
 mod viewers;
 
 use agentd_bench::model_server::ModelServer;

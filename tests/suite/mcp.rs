@@ -38,7 +38,7 @@ fn script(dir: &Path, calls: &[(&str, Value)]) -> String {
 }
 
 /// The settings of the everything server, `[mcp.servers.all]`.
-fn everything(servers: &Path, more: &str) -> String {
+pub(crate) fn everything(servers: &Path, more: &str) -> String {
     format!(
         "[mcp]\nready_within = \"25s\"\n[mcp.servers.all]\ncommand = [\"node\", {:?}, \"stdio\"]\nread = [{servers:?}]\n\
          start_timeout = \"60s\"\n{more}\n",

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 const SHAPE: [usize; 3] = [5, 3, 2];
 
 /// The node that a request is about: `r`, `r.0`, `r.0.2`, …; its task is the first thing that is said.
-fn node(body: &str) -> &str {
+pub(crate) fn node(body: &str) -> &str {
     let at = body.find("node:").map_or(body.len(), |at| at + 5);
     let rest = &body[at..];
     rest.split(';').next().unwrap_or_default()
@@ -26,7 +26,7 @@ fn depth(node: &str) -> usize {
     node.matches('.').count()
 }
 
-fn tasks(node: &str, count: usize) -> Say {
+pub(crate) fn tasks(node: &str, count: usize) -> Say {
     let call = |n: usize| {
         let (description, prompt) = (format!("part {node}.{n}"), format!("node:{node}.{n};"));
         (
@@ -52,7 +52,7 @@ async fn tree() -> FaultServer {
     .await
 }
 
-async fn root(daemon: &Daemon, client: &Client, params: CreateParams) -> String {
+pub(crate) async fn root(daemon: &Daemon, client: &Client, params: CreateParams) -> String {
     let params = CreateParams {
         prompt: Some(vec![Block::text("node:r;")]),
         title: Some("root".to_owned()),
@@ -62,7 +62,7 @@ async fn root(daemon: &Daemon, client: &Client, params: CreateParams) -> String 
     client.create(&params).await.unwrap().session.to_string()
 }
 
-async fn all(client: &Client) -> Vec<Summary> {
+pub(crate) async fn all(client: &Client) -> Vec<Summary> {
     let params = ListParams {
         all: true,
         ..ListParams::default()
@@ -71,7 +71,7 @@ async fn all(client: &Client) -> Vec<Summary> {
 }
 
 /// The sessions, when as many are closed as there should be sub-agents.
-async fn when_over(client: &Client, subagents: usize) -> Vec<Summary> {
+pub(crate) async fn when_over(client: &Client, subagents: usize) -> Vec<Summary> {
     within("the sub-agents are closed", async {
         loop {
             let rows = all(client).await;
@@ -85,7 +85,7 @@ async fn when_over(client: &Client, subagents: usize) -> Vec<Summary> {
     .await
 }
 
-fn kinds<'a>(log: &'a [Event], kind: &'a str) -> impl Iterator<Item = &'a Event> {
+pub(crate) fn kinds<'a>(log: &'a [Event], kind: &'a str) -> impl Iterator<Item = &'a Event> {
     log.iter().filter(move |event| event.body.kind() == kind)
 }
 

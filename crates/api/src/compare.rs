@@ -6,7 +6,7 @@ use crate::past::{Change, Past};
 use agentd_actor_kit::Read;
 use agentd_protocol::{DiffParams, Diffed, Fault, FileBack, FileChanged, FileDiff, SessionId};
 use agentd_tools::{Beneath, change, file_now};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ impl Api {
     pub(crate) async fn diff(&self, params: DiffParams) -> Result<Diffed, Fault> {
         let row = self.row_of(&params.session).await?;
         let session = row.summary.session;
-        let past = self.past(session, 0).await?;
+        let past = self.past_of_tree(session, 0).await?;
         let turn = match params.turn.as_deref() {
             Some(word) => Some(unknown_turn(&past, word)?),
             None => None,
@@ -64,9 +64,13 @@ impl Api {
                 },
             });
         }
-        let files = self
+        let mut files = self
             .in_workdir(session, move |workdir, max| compared(workdir, max, pairs))
             .await?;
+        let chosen: Vec<&Change> = past.changes.iter().filter(|change| of_turn(change)).collect();
+        for file in &mut files {
+            file.by = changed_by(&chosen, &file.path);
+        }
         Ok(Diffed { files, stays })
     }
 
@@ -125,6 +129,17 @@ impl Api {
     }
 }
 
+/// The sub-agents that changed a file.
+fn changed_by(changes: &[&Change], path: &str) -> Vec<SessionId> {
+    let touched = changes
+        .iter()
+        .filter(|change| change.files.iter().any(|file| file.path == path));
+    let by: BTreeSet<_> = touched
+        .filter_map(|change| change.below.map(|of| of.session))
+        .collect();
+    by.into_iter().collect()
+}
+
 /// By path the content before the first chosen change, and, when only a part is chosen, the content before the next
 /// change after the last chosen one; absent: what is there now.
 type Ends = Vec<(String, Option<String>, Option<Option<String>>)>;
@@ -165,6 +180,7 @@ fn one(workdir: &Beneath, max: u64, pair: Pair, room: &mut usize) -> Option<File
         added: 0,
         removed: 0,
         diff,
+        by: Vec::new(),
     };
     let after = match after {
         Side::Now => match file_now(workdir, &path, max) {

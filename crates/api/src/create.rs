@@ -4,7 +4,7 @@ use crate::answers::Answers as _;
 use crate::api::{Api, READ, fault_of, struck};
 use crate::idempotency::Keyed;
 use crate::methods::nearest;
-use crate::prompting::{fitting, mode_of, turns_of};
+use crate::prompting::{fitting, mode_of, telling, turns_of};
 use crate::validate;
 use agentd_actor_kit::GateMsg;
 use agentd_fault_points as fault;
@@ -102,6 +102,7 @@ impl Api {
         let tools = self.narrowed(self.offered(params).await?, definition)?;
         let tools = fitting(tools, &limits, &prompt);
         let tools = with_depth(tools, settings.agents.max_depth);
+        let prompt = telling(prompt, &tools);
         Ok(SessionCreated {
             title,
             project,

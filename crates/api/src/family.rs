@@ -2,18 +2,16 @@
 
 use crate::api::{Api, read_from};
 use agentd_actor_kit::{Handle, Read, StoreMsg};
-use agentd_prompt::stricter;
-use agentd_protocol::{
-    EventBody, Fault, FaultClass, OpenApproval, PermissionMode, Principal, SessionId, Summary,
-};
+use agentd_protocol::{EventBody, Fault, OpenApproval, PermissionMode, RunState, SessionId, Summary};
 use agentd_store::{EncodedEvent, Range};
-use agentd_turn::Command;
 use std::time::Duration;
 
 /// Sessions of a tree that are looked at.
 const MOST: usize = 10_000;
 /// Sub-agents may take so long to end.
 const ENDING: Duration = Duration::from_secs(20);
+/// They may take so long to hear of a change above them.
+const FOLLOWING: Duration = Duration::from_secs(20);
 /// They are looked at so often meanwhile.
 const LOOK: Duration = Duration::from_millis(50);
 /// Bytes of a log that are read at once.
@@ -50,12 +48,8 @@ impl Api {
         let ended = async {
             loop {
                 let below = self.summary(session).await?;
-                let above = match parent {
-                    Some(parent) => self.summary(parent).await?,
-                    None => None,
-                };
                 let open = below.is_some_and(|row| !row.children.is_empty());
-                if !open && !above.is_some_and(|row| row.children.contains(&session)) {
+                if !open && !self.is_awaited(session, parent).await? {
                     return Ok(());
                 }
                 tokio::time::sleep(LOOK).await;
@@ -70,54 +64,81 @@ impl Api {
         })
     }
 
+    /// The parent has not heard how this sub-agent ended.
+    pub(crate) async fn is_awaited(
+        &self,
+        session: SessionId,
+        parent: Option<SessionId>,
+    ) -> Result<bool, Fault> {
+        let Some(parent) = parent else { return Ok(false) };
+        let above = self.summary(parent).await?;
+        Ok(above.is_some_and(|row| row.children.contains(&session)))
+    }
+
     async fn summary(&self, session: SessionId) -> Result<Option<Summary>, Fault> {
         let row = self.read(|done| Read::Row { session, done }).await?;
         Ok(row.map(|row| row.summary))
     }
 
-    /// A session got another mode: where it is stricter, what works below the session has it from now on, too (I7).
-    pub(crate) async fn narrow_below(
-        &self,
-        who: &Principal,
-        session: SessionId,
-        mode: PermissionMode,
-    ) -> Result<(), Fault> {
-        let (mut next, mut seen) = (vec![session], 0);
-        while let Some(parent) = next.pop()
-            && seen < MOST
-        {
-            for child in self
-                .summary(parent)
-                .await?
-                .into_iter()
-                .flat_map(|row| row.children)
-            {
+    /// Waits until what works below a session has heard that it was paused or got a stricter mode (I7). They find it out
+    /// before their next step in any case.
+    pub(crate) async fn followed(&self, session: SessionId) -> Result<(), Fault> {
+        let follow = async {
+            while !self.all_follow(session).await? {
+                tokio::time::sleep(LOOK).await;
+            }
+            Ok(())
+        };
+        tokio::time::timeout(FOLLOWING, follow).await.unwrap_or_else(|_| {
+            let message = "it is done, but sub-agents of this session have not heard of it yet";
+            Err(Fault::busy("subagents_follow", message).hint("they hear of it before their next step"))
+        })
+    }
+
+    async fn all_follow(&self, session: SessionId) -> Result<bool, Fault> {
+        let (mut next, mut seen) = (Vec::from_iter(self.summary(session).await?), 0);
+        while let Some(parent) = next.pop() {
+            for child in &parent.children {
+                let Some(child) = self.summary(*child).await? else {
+                    continue;
+                };
+                let works = child.turn.is_some() && child.status.state != RunState::Faulted;
+                let strict = child.mode.stricter(parent.mode) == child.mode;
+                if works && (!strict || (parent.paused && !child.paused)) {
+                    return Ok(false);
+                }
                 seen += 1;
+                if seen > MOST {
+                    return Ok(true);
+                }
                 next.push(child);
-                let Some(row) = self.summary(child).await? else {
-                    continue;
-                };
-                let mode = stricter(row.mode, mode);
-                if mode == row.mode {
-                    continue;
-                }
-                let command = Command::Update {
-                    title: None,
-                    model: None,
-                    mode: Some(mode),
-                    labels: None,
-                    budget: None,
-                };
-                match self.route(who, child, command, None).await {
-                    // It has ended, or nothing of it runs.
-                    Err(fault) if matches!(fault.class, FaultClass::Conflict | FaultClass::NotFound) => {}
-                    done => {
-                        done?;
-                    }
-                }
             }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Refuses a mode for a sub-agent that is looser than its parent's: it would not last (I7).
+    pub(crate) async fn may_have(
+        &self,
+        session: SessionId,
+        mode: Option<PermissionMode>,
+    ) -> Result<(), Fault> {
+        let (Some(mode), Some(row)) = (mode, self.summary(session).await?) else {
+            return Ok(());
+        };
+        let above = match row.parent {
+            Some(parent) => self.summary(parent).await?,
+            None => None,
+        };
+        let Some(above) = above.filter(|above| above.children.contains(&session)) else {
+            return Ok(());
+        };
+        if mode.stricter(above.mode) == mode {
+            return Ok(());
+        }
+        let message = "a sub-agent has no looser mode than the session that it works for";
+        Err(Fault::denied("looser_than_parent", message)
+            .hint(format!("change the mode of {} first", above.session.short())))
     }
 
     /// All sub-agents that a session ever had, with theirs; the lowest last.

@@ -3,12 +3,12 @@
 use crate::answers::Answers as _;
 use crate::api::{Api, READ};
 use crate::idempotency::Keyed;
-use crate::past::{Past, back};
+use crate::past::{Change, Past, back};
 use crate::words::cut;
 use agentd_actor_kit::Read;
 use agentd_protocol::{
-    Done, Event, EventBody, Fault, HistoryStarted, Principal, PutBackDone, RewindParams, Seq, SessionId,
-    UndoParams,
+    ChangeBelow, Done, Event, EventBody, Fault, HistoryStarted, Principal, PutBackDone, RewindParams, Seq,
+    SessionId, UndoParams,
 };
 use agentd_store::{EncodedEvent, Range};
 use agentd_turn::{Command, Rework};
@@ -39,11 +39,13 @@ impl Api {
             Keyed::Before(answer) => return self.ended_before(session, answer).await,
             Keyed::New(key, turn) => (key, turn),
         };
-        let past = self.past(session, Seq::MAX).await?;
+        let past = self.past_of_tree(session, Seq::MAX).await?;
         let chosen = chosen(&past, &params)?;
         let turns: Vec<_> = chosen.iter().map(|change| change.turn).collect();
+        let (undoes, undoes_below) = places(chosen.iter().copied());
         let work = HistoryStarted {
-            undoes: chosen.iter().map(|change| change.seq).collect(),
+            undoes,
+            undoes_below,
             files: back(chosen.iter().copied()),
             force: params.force,
             stays: if params.turn.is_some() {
@@ -83,7 +85,7 @@ impl Api {
                 "give the seq of the last event that counts: `agentctl logs ID -o jsonl` shows them as seq",
             ));
         }
-        let past = self.past(session, params.at).await?;
+        let past = self.past_of_tree(session, params.at).await?;
         if params.at >= past.head {
             let message = format!(
                 "the log ends at {}, so there is nothing after {}",
@@ -99,12 +101,10 @@ impl Api {
         })?;
         let since = || past.standing().filter(|change| change.seq > to);
         let all = past.changes.iter().filter(|change| change.seq > to);
+        let (undoes, undoes_below) = places(since().filter(|_| params.files));
         let work = HistoryStarted {
-            undoes: if params.files {
-                since().map(|change| change.seq).collect()
-            } else {
-                Vec::new()
-            },
+            undoes,
+            undoes_below,
             files: if params.files { back(all) } else { Vec::new() },
             force: params.force,
             rewind_to: Some(to),
@@ -273,11 +273,23 @@ fn learn(done: &mut PutBackDone, body: EventBody) -> Result<bool, Fault> {
     }
 }
 
+/// Where changes are in the session's log, and in those of its sub-agents.
+fn places<'a>(changes: impl Iterator<Item = &'a Change>) -> (Vec<Seq>, Vec<ChangeBelow>) {
+    let (mut own, mut below) = (Vec::new(), Vec::new());
+    for change in changes {
+        match change.below {
+            Some(of) => below.push(of),
+            None => own.push(change.seq),
+        }
+    }
+    (own, below)
+}
+
 /// The changes that are to be undone.
-fn chosen<'a>(past: &'a Past, params: &UndoParams) -> Result<Vec<&'a crate::past::Change>, Fault> {
+fn chosen<'a>(past: &'a Past, params: &UndoParams) -> Result<Vec<&'a Change>, Fault> {
     if let Some(word) = params.change.as_deref() {
         let word = word.trim();
-        let named = |change: &&crate::past::Change| !word.is_empty() && change.id.starts_with(word);
+        let named = |change: &&Change| !word.is_empty() && change.id.starts_with(word);
         if let Some(change) = past.standing().filter(named).last() {
             return Ok(vec![change]);
         }
@@ -289,7 +301,7 @@ fn chosen<'a>(past: &'a Past, params: &UndoParams) -> Result<Vec<&'a crate::past
                 .hint("`agentctl logs ID -o jsonl` shows them as undo_id")
         });
     }
-    let own = past.standing().filter(|change| change.undoes.is_empty());
+    let own = past.standing().filter(|change| !change.is_undo());
     let found: Vec<_> = match params.turn.as_deref() {
         Some(word) => {
             let turn = unknown_turn(past, word)?;

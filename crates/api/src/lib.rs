@@ -29,6 +29,7 @@ mod mentioned;
 mod methods;
 mod node_calls;
 mod past;
+mod past_below;
 mod prompting;
 mod reads;
 mod replay;

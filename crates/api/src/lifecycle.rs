@@ -42,9 +42,10 @@ impl Api {
             labels,
             budget,
         };
+        self.may_have(session, mode).await?;
         let done = self.route(who, session, command, None).await?.done();
-        if let Some(mode) = mode {
-            self.narrow_below(who, session, mode).await?;
+        if mode.is_some() {
+            self.followed(session).await?;
         }
         Ok(done)
     }
@@ -62,10 +63,12 @@ impl Api {
     pub(crate) async fn pause(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
         let reason = reason(params.reason, "paused by a person")?;
         let session = self.session(&params.session).await?;
-        Ok(self
+        let done = self
             .route(who, session, Command::Pause { reason }, None)
             .await?
-            .done())
+            .done();
+        self.followed(session).await?;
+        Ok(done)
     }
 
     /// Has the conversation compacted: answered when that is durable; `context.compacted` or `context.kept` follows.
@@ -115,7 +118,8 @@ impl Api {
             let message = format!("session {} is {state}", row.summary.session.short());
             return Err(Fault::conflict("session_running", message).hint("cancel it first, or use force"));
         }
-        if !rests {
+        // A sub-agent that has not reported is closed, too: what it spent counts in its tree before it goes.
+        if !rests || self.is_awaited(session, row.summary.parent).await? {
             let command = Command::Close {
                 reason: "deleted".to_owned(),
                 force: true,

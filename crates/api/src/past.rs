@@ -1,7 +1,8 @@
 //! What a log says of files and of points that a conversation can go back to. Pure.
 
 use agentd_protocol::{
-    Block, EffectClass, Event, EventBody, FileBack, FileChanged, PlanThen, Seq, TodoItem, ToolCallId, TurnId,
+    Block, ChangeBelow, EffectClass, Event, EventBody, FileBack, FileChanged, PlanThen, Seq, SessionId,
+    Timestamp, TodoItem, ToolCallId, TurnId,
 };
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,13 +13,26 @@ const MAX_STAYS: usize = 50;
 /// One change of files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Change {
+    /// Of a sub-agent's change: where the sub-agent was started.
     pub(crate) seq: Seq,
+    pub(crate) at: Timestamp,
+    /// The sub-agent that made it, and where.
+    pub(crate) below: Option<ChangeBelow>,
     pub(crate) turn: Option<TurnId>,
     /// Its undo id.
     pub(crate) id: String,
     pub(crate) files: Vec<FileChanged>,
     /// The changes that it undid, when it is an undo of a person.
     pub(crate) undoes: Vec<Seq>,
+    /// The changes of sub-agents that it undid.
+    pub(crate) undoes_below: Vec<ChangeBelow>,
+}
+
+impl Change {
+    /// It takes others back.
+    pub(crate) const fn is_undo(&self) -> bool {
+        !self.undoes.is_empty() || !self.undoes_below.is_empty()
+    }
 }
 
 /// A point that a conversation can go back to: nothing was asked of a model or a tool and not answered.
@@ -36,8 +50,10 @@ pub(crate) struct Past {
     pub(crate) head: Seq,
     /// Turns with the seq of their first event.
     turns: Vec<(TurnId, Seq)>,
+    /// Its sub-agents, with the calls that they answer and where and in which turn they were started.
+    pub(crate) started: Vec<(SessionId, ToolCallId, Seq, Option<TurnId>)>,
     /// Commands and requests to the network.
-    lasting: Vec<(Seq, Option<TurnId>, String)>,
+    pub(crate) lasting: Vec<(Seq, Option<TurnId>, String)>,
     /// Only up to the point that is asked for.
     upto: Seq,
     point: Option<Point>,
@@ -85,25 +101,43 @@ impl Past {
                 let id = details.and_then(|details| details.get("undo_id")?.as_str());
                 let files = details.and_then(|details| details.get("changes")).map(listed);
                 if let (Some(id), Some(files)) = (id, files) {
-                    self.change(event, id, files, Vec::new());
+                    self.change(event, id, files, Default::default());
                 }
             }
             EventBody::UndoApplied(applied) => {
                 let (files, undoes) = (applied.changes.clone(), applied.undoes.clone());
-                self.change(event, &applied.undo_id, files, undoes);
+                self.change(
+                    event,
+                    &applied.undo_id,
+                    files,
+                    (undoes, applied.undoes_below.clone()),
+                );
+            }
+            EventBody::SubagentStarted(started) => {
+                let of = (started.child, started.tool_call, event.seq, event.turn);
+                self.started.push(of);
             }
             _ => {}
         }
     }
 
-    fn change(&mut self, event: &Event, id: &str, files: Vec<FileChanged>, undoes: Vec<Seq>) {
-        if !files.is_empty() || !undoes.is_empty() {
+    fn change(
+        &mut self,
+        event: &Event,
+        id: &str,
+        files: Vec<FileChanged>,
+        (undoes, undoes_below): (Vec<Seq>, Vec<ChangeBelow>),
+    ) {
+        if !files.is_empty() || !undoes.is_empty() || !undoes_below.is_empty() {
             self.changes.push(Change {
                 seq: event.seq,
+                at: event.at,
+                below: None,
                 turn: event.turn,
                 id: id.to_owned(),
                 files,
                 undoes,
+                undoes_below,
             });
         }
     }
@@ -177,13 +211,15 @@ impl Past {
     pub(crate) fn standing(&self) -> impl Iterator<Item = &Change> {
         let mut undone = BTreeSet::new();
         for change in self.changes.iter().rev() {
-            if !undone.contains(&change.seq) {
-                undone.extend(change.undoes.iter().copied());
+            if !undone.contains(&place(change)) {
+                undone.extend(change.undoes.iter().map(|seq| (None, *seq)));
+                let below = change.undoes_below.iter();
+                undone.extend(below.map(|of| (Some(of.session), of.seq)));
             }
         }
         self.changes
             .iter()
-            .filter(move |change| !undone.contains(&change.seq))
+            .filter(move |change| !undone.contains(&place(change)))
     }
 
     /// What commands and requests of some events did stays done: the last ones, by name.
@@ -195,6 +231,14 @@ impl Past {
         more.into_iter()
             .chain(names.into_iter().skip(left_out).cloned())
             .collect()
+    }
+}
+
+/// In which log it is, and where there.
+fn place(change: &Change) -> (Option<SessionId>, Seq) {
+    match change.below {
+        Some(of) => (Some(of.session), of.seq),
+        None => (None, change.seq),
     }
 }
 
@@ -228,9 +272,7 @@ pub(crate) fn back<'a>(changes: impl Iterator<Item = &'a Change>) -> Vec<FileBac
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_protocol::{
-        EVENT_VERSION, PlanStatus, PlanStep, PlanUpdated, Principal, SessionId, Stamp, Timestamp,
-    };
+    use agentd_protocol::{EVENT_VERSION, PlanStatus, PlanStep, PlanUpdated, Principal, Stamp};
 
     fn change(seq: Seq, path: &str, before: Option<&str>, after: Option<&str>, undoes: &[Seq]) -> Change {
         let file = FileChanged {
@@ -244,7 +286,10 @@ mod tests {
             turn: None,
             id: seq.to_string(),
             files: vec![file],
+            at: Timestamp(seq),
+            below: None,
             undoes: undoes.to_vec(),
+            undoes_below: Vec::new(),
         }
     }
 

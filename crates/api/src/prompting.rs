@@ -162,6 +162,15 @@ pub(crate) fn fitting(mut tools: Vec<String>, limits: &LoopLimits, prompt: &Prom
     tools
 }
 
+/// The sources without the list of agents, where there is no Task that could name one.
+pub(crate) fn telling(mut prompt: PromptSources, tools: &[String]) -> PromptSources {
+    let tasks = tools.iter().any(|tool| tool == "Task");
+    prompt
+        .parts
+        .retain(|part| tasks || part.kind != PromptPartKind::Agents);
+    prompt
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,7 +1,7 @@
 //! The first event of a sub-agent: what its parent may, narrowed by the custom agent that it runs (I7).
 
 use crate::api::Api;
-use crate::prompting::fitting;
+use crate::prompting::{fitting, telling};
 use crate::validate;
 use agentd_actor_kit::{NewSubagent, SubagentSource};
 use agentd_prompt::{AgentDefinition, stricter};
@@ -39,6 +39,7 @@ impl Api {
         let deepest = new.lineage.depth >= self.parts.settings.agents.max_depth;
         let tools = self.narrowed(parent.tools, definition)?;
         let tools = allowed(fitting(tools, &limits, &prompt), deepest);
+        let prompt = telling(prompt, &tools);
         Ok(SessionCreated {
             title: validate::title_from(&[Block::text(new.purpose.as_str())])
                 .unwrap_or_else(|| parent.project.clone()),

@@ -39,15 +39,20 @@ impl Api {
                 content
             }
             Typed::Mode(mode, Some(rest)) => {
+                self.may_have(session, Some(mode)).await?;
                 self.route(who, session, update(Some(mode), None), None).await?;
+                self.followed(session).await?;
                 speaker.mode = mode;
                 rest
             }
             Typed::Mode(mode, None) => {
                 let words = format!("the mode is {} now", word(mode));
-                return self
+                self.may_have(session, Some(mode)).await?;
+                let said = self
                     .said(who, session, Some(update(Some(mode), None)), words, key)
-                    .await;
+                    .await?;
+                self.followed(session).await?;
+                return Ok(said);
             }
             Typed::Model(name) => {
                 let model = self.model(Some(&name)).await?;

@@ -123,6 +123,7 @@ fn created(command: &Command) -> Option<Box<SessionCreated>> {
         | Command::Close { .. }
         | Command::ChildEnded { .. }
         | Command::Tell
+        | Command::Follow
         | Command::Rework(_)
         | Command::Update { .. } => None,
     }

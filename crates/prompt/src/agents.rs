@@ -3,12 +3,16 @@
 use crate::front_matter::{Words, split};
 use crate::library::{Library, named};
 use crate::places::{Origin, Places};
-use agentd_protocol::PermissionMode;
+use agentd_protocol::{PermissionMode, PromptPart, PromptPartKind};
 use serde::Deserialize;
 use std::path::Path;
 
 /// The longest file of an agent.
 const MAX_BYTES: u64 = 65_536;
+/// Agents that are listed.
+const MAX_LISTED: usize = 32;
+/// Characters of a description that are listed.
+const MAX_DESCRIPTION: usize = 200;
 
 /// A custom agent as its file defines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +67,30 @@ pub fn agent(places: &Places, workdir: &Path, name: &str) -> Result<AgentDefinit
     }
 }
 
+/// The list of custom agents for the tool Task; none when there are none. Blocks: it reads files.
+#[must_use]
+pub(crate) fn agent_list(places: &Places, workdir: &Path) -> Option<PromptPart> {
+    let names = Library::open(places, workdir, "agents").names(Some(".md"));
+    let mut lines: Vec<String> = Vec::new();
+    // One that cannot be used is not offered; who asks for it by name is told why.
+    for found in names.iter().filter_map(|name| agent(places, workdir, name).ok()) {
+        if lines.len() == MAX_LISTED {
+            lines.push("- and more: ask for one by its name".to_owned());
+            break;
+        }
+        let words = found.description.split_whitespace().collect::<Vec<_>>().join(" ");
+        let words: String = words.chars().take(MAX_DESCRIPTION).collect();
+        let line = format!("- {}: {words}", found.name);
+        lines.push(line.trim_end_matches([':', ' ']).to_owned());
+    }
+    (!lines.is_empty()).then(|| PromptPart {
+        kind: PromptPartKind::Agents,
+        source: "agents".to_owned(),
+        text: lines.join("\n"),
+        note: Some("said by the tool Task".to_owned()),
+    })
+}
+
 fn parse(name: &str, text: &str, origin: Origin, path: &str) -> Result<AgentDefinition, String> {
     let (front, prompt) = split::<Front>(text)?;
     if prompt.is_empty() {
@@ -99,16 +127,7 @@ fn unknown(library: &Library, name: &str) -> String {
 /// The stricter of two modes.
 #[must_use]
 pub const fn stricter(one: PermissionMode, other: PermissionMode) -> PermissionMode {
-    if rank(one) <= rank(other) { one } else { other }
-}
-
-const fn rank(mode: PermissionMode) -> u8 {
-    match mode {
-        PermissionMode::Plan => 0,
-        PermissionMode::Default => 1,
-        PermissionMode::AcceptEdits => 2,
-        PermissionMode::Yolo => 3,
-    }
+    one.stricter(other)
 }
 
 #[cfg(test)]
@@ -168,6 +187,26 @@ mod tests {
         assert!(why("b").contains("says nothing"), "{}", why("b"));
         assert!(why("c").contains("there are: a, b"), "{}", why("c"));
         assert!(why("../a").contains("no name"), "{}", why("../a"));
+    }
+
+    #[test]
+    fn agents_are_listed_by_name_up_to_a_bound() {
+        let list = |files: &[(&str, &str)]| agent_list(&places(None), project(files).path());
+        assert_eq!(list(&[]), None);
+        let words = format!("---\ndescription: Reads\n  code {}\n---\nx", "x".repeat(500));
+        let some = list(&[
+            (".agentd/agents/b.md", words.as_str()),
+            (".agentd/agents/a.md", "Plain."),
+            (".agentd/agents/broken.md", "---\nmode: fast\n---\nx"),
+        ]);
+        let text = some.unwrap().text;
+        assert!(text.starts_with("- a\n- b: Reads code xxx"), "{text}");
+        assert_eq!(text.len(), "- a\n- b: ".len() + MAX_DESCRIPTION);
+        let many: Vec<String> = (0..40).map(|n| format!(".agentd/agents/a{n}.md")).collect();
+        let many: Vec<(&str, &str)> = many.iter().map(|path| (path.as_str(), "x")).collect();
+        let text = list(&many).unwrap().text;
+        assert_eq!(text.lines().count(), MAX_LISTED + 1);
+        assert!(text.ends_with("by its name"), "{text}");
     }
 
     #[test]

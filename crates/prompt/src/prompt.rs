@@ -1,5 +1,6 @@
 //! The layers of a system prompt, put together.
 
+use crate::agents::agent_list;
 use crate::base::{BASE, PLAN, template};
 use crate::instructions::instruction_files;
 use crate::places::Places;
@@ -108,6 +109,8 @@ fn words_of(part: &PromptPart) -> String {
             "# Skills\nInstructions for special work. Before such work read the one that fits with the tool Skill.\n\n{}",
             part.text
         ),
+        // The description of the tool Task says it.
+        PromptPartKind::Agents => String::new(),
         PromptPartKind::Map => {
             let inside = part.text.replace("</map>", "<\\/map>");
             format!(
@@ -132,6 +135,7 @@ pub fn sources(places: &Places, workdir: &Path, template: &str, agent: Option<Pr
     let mut parts: Vec<PromptPart> = agent.into_iter().collect();
     parts.extend(instruction_files(places, workdir));
     parts.extend(skill_list(places, workdir));
+    parts.extend(agent_list(places, workdir));
     PromptSources {
         template: template.to_owned(),
         parts,

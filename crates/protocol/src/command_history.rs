@@ -104,6 +104,9 @@ pub struct FileDiff {
     pub removed: u64,
     /// The unified diff.
     pub diff: String,
+    /// The sub-agents that changed it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by: Vec<SessionId>,
 }
 
 /// Answer of `session.undo` and `session.rewind`.

@@ -144,6 +144,23 @@ pub enum PermissionMode {
     Yolo,
 }
 
+impl PermissionMode {
+    /// The stricter of two modes.
+    #[must_use]
+    pub const fn stricter(self, other: Self) -> Self {
+        if self.rank() <= other.rank() { self } else { other }
+    }
+
+    const fn rank(self) -> u8 {
+        match self {
+            Self::Plan => 0,
+            Self::Default => 1,
+            Self::AcceptEdits => 2,
+            Self::Yolo => 3,
+        }
+    }
+}
+
 /// How strongly a command is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -38,12 +38,24 @@ pub struct FileChanged {
     pub mode: Option<u32>,
 }
 
+/// A change that a sub-agent made, where its own log tells of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ChangeBelow {
+    /// The sub-agent.
+    pub session: SessionId,
+    /// The seq there.
+    pub seq: Seq,
+}
+
 /// `history.started`: files are about to be put back, or the conversation is about to go back; durable before it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct HistoryStarted {
     /// The changes that are undone, by their seq.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub undoes: Vec<Seq>,
+    /// Those of sub-agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undoes_below: Vec<ChangeBelow>,
     /// The files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileBack>,
@@ -79,6 +91,9 @@ pub struct UndoApplied {
     /// The changes that were undone, by their seq.
     #[serde(default)]
     pub undoes: Vec<Seq>,
+    /// Those of sub-agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub undoes_below: Vec<ChangeBelow>,
     /// Under this name it can be undone, too; empty when every file was so already.
     #[serde(default)]
     pub undo_id: String,

@@ -44,6 +44,8 @@ pub enum PromptPartKind {
     Skills,
     /// A map of the source tree.
     Map,
+    /// The list of custom agents, which the tool Task tells of.
+    Agents,
     /// Something newer.
     #[serde(other)]
     Unknown,

@@ -299,6 +299,9 @@ pub struct Summary {
     /// What those that ended spent, with all below them.
     #[serde(default)]
     pub below: Spent,
+    /// It is paused, whatever its state says first: a command that runs, a question that is open.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused: bool,
     /// When a parked session goes on by itself.
     #[serde(default)]
     pub wake_at: Option<Timestamp>,

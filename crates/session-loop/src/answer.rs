@@ -32,6 +32,7 @@ impl Asked {
             | Command::Close { .. }
             | Command::ChildEnded { .. }
             | Command::Tell
+            | Command::Follow
             | Command::Rework(_)
             | Command::Compact
             | Command::Summarize

@@ -29,6 +29,7 @@ pub(crate) fn command(mut command: Command) -> Command {
         Command::ChildEnded { ended, .. } => text(&mut ended.text),
         Command::CancelInput(_)
         | Command::Tell
+        | Command::Follow
         | Command::Rework(_)
         | Command::Compact
         | Command::Summarize => {}

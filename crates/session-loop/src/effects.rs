@@ -57,6 +57,7 @@ impl Shell {
             Effect::Rework { work } => self.rework(*work).await,
             effect @ (Effect::StartChild { .. }
             | Effect::StopChild { .. }
+            | Effect::Lead { .. }
             | Effect::TellParent { .. }
             | Effect::TellRoot
             | Effect::AskTree { .. }) => self.for_family(effect),

@@ -6,15 +6,16 @@ use crate::load;
 use crate::services::Services;
 use crate::shell::Shell;
 use crate::talk::talk;
+use crate::tree::spent_of;
 use agentd_actor_kit::{
     CallError, Done, FeedMsg, NewSubagent, Read, Routed, SessionMsg, StoreMsg, SupervisorMsg,
 };
 use agentd_protocol::{
-    Block, Budget, Delta, Fault, FaultClass, Lineage, Principal, SessionId, Spent, Summary, ToolCallId,
+    Block, Delta, Fault, FaultClass, Lineage, Principal, RunState, SessionId, Spent, Summary, ToolCallId,
     TurnError,
 };
 use agentd_store::Row;
-use agentd_turn::{Command, Delegation, Effect, Ended, NewInput, Reply, Talk, TreeSpent};
+use agentd_turn::{Command, Delegation, Effect, Ended, NewInput, Reply, Talk};
 use ractor::ActorRef;
 use serde_json::Value;
 use std::sync::Arc;
@@ -30,9 +31,6 @@ const LONGEST: Duration = Duration::from_secs(10);
 const COMMAND: Duration = Duration::from_secs(30);
 /// The fault of a session that waits for a person.
 const FAULTED: &str = "faulted";
-/// Sessions of a tree that are looked at for its budget. Those that ended are in the sums of their parents.
-const MOST_SESSIONS: usize = 10_000;
-
 /// What this work needs of a loop that may be gone before it is done.
 pub(crate) struct Post {
     pub(crate) services: Arc<Services>,
@@ -60,6 +58,10 @@ impl Shell {
                 input,
             } => self.start_child(tool_call, child, &name, &input),
             Effect::StopChild { child, reason } => self.stop_child(child, reason),
+            Effect::Lead { child } => {
+                let post = self.post();
+                tokio::spawn(async move { post.lead(child).await });
+            }
             Effect::TellParent { parent, ended } => self.tell_parent(parent, *ended),
             Effect::TellRoot => self.tell_root(),
             Effect::AskTree { number, root, parent } => self.ask_tree(number, root, parent),
@@ -186,6 +188,7 @@ impl Post {
 
     async fn bring_up_once(&self, child: SessionId, new: &NewSubagent, prompt: &str) -> Result<Tried, Fault> {
         if let Some(row) = self.row(child).await? {
+            self.catch_up(&row.summary).await?;
             if row.summary.turn.is_none() {
                 self.route(child, Command::Tell).await?;
             }
@@ -207,6 +210,31 @@ impl Post {
             Err(fault) if fault.class == FaultClass::Conflict && fault.code != FAULTED => Ok(Tried::Again),
             Err(fault) => Err(fault),
         }
+    }
+
+    /// A child that may have missed what became of its parent is to look.
+    async fn catch_up(&self, child: &Summary) -> Result<(), Fault> {
+        let Some(own) = self.row(self.session).await?.map(|row| row.summary) else {
+            return Ok(());
+        };
+        let strict = child.mode.stricter(own.mode) == child.mode;
+        if child.status.state == RunState::Closed || (strict && !own.paused && !child.paused) {
+            return Ok(());
+        }
+        self.route(child.session, Command::Follow).await.map(drop)
+    }
+
+    /// Has a child look at its parent. One that cannot be reached looks before its next step.
+    async fn lead(&self, child: SessionId) {
+        for pause in pauses() {
+            match self.route(child, Command::Follow).await {
+                Err(fault) if ends(&fault) || for_good(&fault) => return,
+                Err(_) => {}
+                Ok(_) => return,
+            }
+            tokio::time::sleep(pause).await;
+        }
+        tracing::warn!(%child, "a sub-agent could not be told of its parent; it looks before its next step");
     }
 
     /// A child that cannot be: its call gets that as its result.
@@ -277,55 +305,6 @@ impl Post {
         false
     }
 
-    async fn tree(&self, root: SessionId, parent: Option<SessionId>) -> Option<TreeSpent> {
-        for pause in pauses().take(8) {
-            match self.tree_once(root, parent).await {
-                Ok(spent) => return Some(spent),
-                Err(fault) => tracing::debug!(%root, %fault, "what a tree spent cannot be read now"),
-            }
-            tokio::time::sleep(pause).await;
-        }
-        None
-    }
-
-    async fn tree_once(&self, root: SessionId, parent: Option<SessionId>) -> Result<TreeSpent, Fault> {
-        let mut spent = TreeSpent {
-            wanted: self.is_wanted(parent).await?,
-            others: Spent::default(),
-            budget: Budget::default(),
-        };
-        let Some(top) = self.row(root).await?.map(|row| row.summary) else {
-            spent.wanted = false;
-            return Ok(spent);
-        };
-        spent.budget = top.budget;
-        if !spent.wanted || top.budget == Budget::default() {
-            return Ok(spent);
-        }
-        let (mut open, mut seen) = (vec![top], 0);
-        while let Some(summary) = open.pop() {
-            seen += 1;
-            if seen > MOST_SESSIONS {
-                return Err(Fault::limit("tree_too_large", "the tree has too many sessions"));
-            }
-            if summary.session != self.session {
-                spent.others = spent.others.and(spent_of(&summary));
-            }
-            for child in summary.children {
-                // One that is not there yet has spent nothing.
-                open.extend(self.row(child).await?.map(|row| row.summary));
-            }
-        }
-        Ok(spent)
-    }
-
-    /// Whether the parent waits for this session: its row has had it since before it was created.
-    async fn is_wanted(&self, parent: Option<SessionId>) -> Result<bool, Fault> {
-        let Some(parent) = parent else { return Ok(true) };
-        let row = self.row(parent).await?;
-        Ok(row.is_some_and(|row| row.summary.children.contains(&self.session)))
-    }
-
     pub(crate) async fn row(&self, session: SessionId) -> Result<Option<Row>, Fault> {
         let read = |done| StoreMsg::Read(Read::Row { session, done });
         let answer = self.services.store.call(self.services.timing.load, read).await;
@@ -354,17 +333,6 @@ impl Post {
             )),
         }
     }
-}
-
-/// What a session spent, with those below it that have ended.
-pub(crate) fn spent_of(summary: &Summary) -> Spent {
-    let own = Spent {
-        tokens: summary.usage.total(),
-        usd: summary.cost_usd,
-        time_ms: summary.time_ms,
-        steps: summary.steps,
-    };
-    own.and(summary.below)
 }
 
 /// The pauses between the tries.

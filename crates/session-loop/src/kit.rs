@@ -2,6 +2,7 @@
 //!
 //! Pure. A kit never changes; between two turns a session may get another one.
 
+use agentd_protocol::{PromptPartKind, SessionCreated};
 use agentd_tools::{Offered, REMOTE_PREFIX, Registry, Tool};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -15,6 +16,16 @@ pub(crate) struct Kit {
 }
 
 impl Kit {
+    /// What a session has of the tools that were found, by its first event.
+    pub(crate) fn of(builtin: &Registry, created: &SessionCreated, found: Vec<Offered>) -> Self {
+        let parts = created.prompt.iter().flat_map(|prompt| &prompt.parts);
+        let mut agents = parts.filter(|part| part.kind == PromptPartKind::Agents);
+        match agents.next() {
+            Some(list) => Self::new(&builtin.with_agents(&list.text), &created.tools, found),
+            None => Self::new(builtin, &created.tools, found),
+        }
+    }
+
     /// What of the tools that were found the session has chosen.
     pub(crate) fn new(builtin: &Registry, chosen: &[String], found: Vec<Offered>) -> Self {
         let (mut tools, mut missing) = (Vec::<Tool>::new(), Vec::new());

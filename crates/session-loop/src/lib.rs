@@ -41,6 +41,7 @@ mod stages;
 mod talk;
 mod telling;
 mod timers;
+mod tree;
 mod watched;
 mod weighing;
 mod work;

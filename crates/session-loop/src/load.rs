@@ -56,7 +56,7 @@ impl Folded {
 
     async fn equip(&mut self, services: &Services, created: &SessionCreated) {
         let found = servers::gather(services, created).await;
-        self.kit = Kit::new(&services.registry, &created.tools, found);
+        self.kit = Kit::of(&services.registry, created, found);
     }
 
     fn apply(&mut self, event: &Event) -> Result<(), LoopError> {

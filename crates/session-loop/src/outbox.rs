@@ -94,6 +94,7 @@ pub const fn waits_for_commit(effect: &Effect) -> bool {
             | Effect::Rework { .. }
             | Effect::StartChild { .. }
             | Effect::StopChild { .. }
+            | Effect::Lead { .. }
             | Effect::TellParent { .. }
             | Effect::TellRoot
             | Effect::AskTree { .. }

@@ -99,6 +99,7 @@ pub(crate) async fn work(job: ReworkJob) {
     if started.files.is_empty() {
         let nothing = UndoApplied {
             undoes: Vec::new(),
+            undoes_below: Vec::new(),
             undo_id: String::new(),
             changes: Vec::new(),
         };

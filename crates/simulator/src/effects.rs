@@ -72,6 +72,7 @@ impl World {
             | Effect::DropCount { .. }
             | Effect::StartChild { .. }
             | Effect::StopChild { .. }
+            | Effect::Lead { .. }
             | Effect::TellParent { .. }
             | Effect::TellRoot
             | Effect::AskTree { .. } => {}

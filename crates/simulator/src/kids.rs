@@ -201,6 +201,7 @@ impl World {
 fn nothing() -> UndoApplied {
     UndoApplied {
         undoes: Vec::new(),
+        undoes_below: Vec::new(),
         undo_id: String::new(),
         changes: Vec::new(),
     }

@@ -204,6 +204,7 @@ pub(crate) fn name(command: &Command) -> String {
         Command::Summarize => "summarize".into(),
         Command::ChildEnded { .. } => "child ended".into(),
         Command::Tell => "tell".into(),
+        Command::Follow => "follow".into(),
         Command::Update { .. } => "update".into(),
     }
 }

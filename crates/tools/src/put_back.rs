@@ -66,6 +66,7 @@ pub fn put_back(
     change_set::apply(workdir, &changes).map_err(failed)?;
     let mut applied = UndoApplied {
         undoes: started.undoes.clone(),
+        undoes_below: started.undoes_below.clone(),
         undo_id: String::new(),
         changes: Vec::new(),
     };

@@ -117,6 +117,17 @@ impl Registry {
         Self(tools.into())
     }
 
+    /// These tools, and this one in the place of that of its name.
+    #[must_use]
+    pub(crate) fn replacing(&self, tool: &Tool) -> Self {
+        let same = |old: &Tool| old.spec().name == tool.spec().name;
+        let tools = self
+            .0
+            .iter()
+            .map(|old| if same(old) { tool.clone() } else { old.clone() });
+        Self(tools.collect())
+    }
+
     /// A tool by its name. Models may write those that are built in in any case, or by an alias.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&ToolSpec> {

@@ -1,7 +1,7 @@
 //! The spec of the call that becomes a sub-agent. The agent's loop answers it: no tool ever runs.
 
 use crate::catalog::object;
-use crate::spec::ToolSpec;
+use crate::spec::{Registry, Tool, ToolSpec};
 use agentd_protocol::EffectClass;
 use serde_json::json;
 
@@ -35,6 +35,18 @@ pub(crate) fn task() -> ToolSpec {
     }
 }
 
+impl Registry {
+    /// These tools, of which Task says which custom agents there are.
+    #[must_use]
+    pub fn with_agents(&self, list: &str) -> Self {
+        let mut spec = task();
+        spec.description
+            .push_str("\nAgents that can be named in `agent`:\n");
+        spec.description.push_str(list);
+        self.replacing(&Tool::new(spec))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use crate::{Registry, Subject};
@@ -64,5 +76,21 @@ mod tests {
         ] {
             assert!(tools.prepare("Task", &bad).is_err());
         }
+    }
+
+    #[test]
+    fn the_agents_are_said_in_the_same_place_among_the_tools() {
+        let plain = Registry::builtin(&ToolsConfig::default());
+        let told = plain.with_agents("- reviewer: Reads code");
+        let names = |of: &Registry| of.specs().map(|spec| spec.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&told), names(&plain));
+        let words = &told.get("Task").unwrap().description;
+        assert!(
+            words.starts_with(&plain.get("Task").unwrap().description),
+            "{words}"
+        );
+        assert!(words.ends_with("`agent`:\n- reviewer: Reads code"), "{words}");
+        let input = json!({ "description": "a", "prompt": "b", "agent": "reviewer" });
+        assert!(told.prepare("Task", &input).is_ok());
     }
 }

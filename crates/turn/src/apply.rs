@@ -4,8 +4,8 @@ use crate::durable::{Durable, Mark, Phase, Waiting};
 use crate::error::FoldError;
 use crate::told::Told;
 use agentd_protocol::{
-    Block, Event, EventBody, InputAccepted, InputId, QueuedInput, SessionCreated, SessionUpdated, Timestamp,
-    TodoUpdated,
+    Block, Event, EventBody, InputAccepted, InputId, Principal, QueuedInput, SessionCreated, SessionUpdated,
+    Timestamp, TodoUpdated,
 };
 
 /// Characters of an input that a queue listing shows.
@@ -59,7 +59,9 @@ impl Durable {
         let done = match &event.body {
             EventBody::SessionCreated(created) => self.created(created, at),
             EventBody::SessionUpdated(updated) => self.updated(updated),
-            EventBody::SessionPaused(paused) => self.pause(&paused.reason, at),
+            EventBody::SessionPaused(paused) => {
+                self.pause(&paused.reason, at, event.by == Principal::agentd())
+            }
             EventBody::SessionResumed(_) => self.resume(at),
             EventBody::SessionClosed(closed) => self.close(&closed.reason, at),
             EventBody::InputAccepted(accepted) => self.input_accepted(accepted, at),
@@ -159,8 +161,10 @@ impl Durable {
         Ok(())
     }
 
-    fn pause(&mut self, reason: &str, at: Timestamp) -> Result<(), Refusal> {
+    /// Only for the sake of its parent does agentd pause a session by itself.
+    fn pause(&mut self, reason: &str, at: Timestamp, by_itself: bool) -> Result<(), Refusal> {
         self.still_open()?;
+        self.paused_with_parent = by_itself;
         self.paused = Some(Mark {
             at,
             reason: reason.to_owned(),
@@ -171,6 +175,7 @@ impl Durable {
     /// Ends a pause; without one, a call that waits at rest is due.
     fn resume(&mut self, at: Timestamp) -> Result<(), Refusal> {
         self.still_open()?;
+        self.paused_with_parent = false;
         if self.paused.take().is_none()
             && let Some(turn) = &mut self.turn
             && turn.phase.parked()

@@ -3,7 +3,7 @@
 use crate::draft::Draft;
 use crate::effect::Reply;
 use crate::input::{Command, NewInput};
-use crate::{approvals, context, delegate, ending, history, inbox, jobs, reporting, side, words};
+use crate::{approvals, context, delegate, ending, following, history, inbox, jobs, reporting, side, words};
 use agentd_protocol::{
     Delivery, Fault, Principal, SessionCreated, SessionPaused, SessionResumed, SessionUpdated, TurnId,
 };
@@ -35,7 +35,10 @@ fn accessible(draft: &Draft<'_, '_>, command: &Command) -> Result<(), Fault> {
         }
         (true, false) | (false, true) => {}
     }
-    let of_family = matches!(command, Command::ChildEnded { .. } | Command::Tell);
+    let of_family = matches!(
+        command,
+        Command::ChildEnded { .. } | Command::Tell | Command::Follow
+    );
     match &durable.closed {
         Some(closed) if !of_family => Err(Fault::conflict(
             "session_closed",
@@ -68,19 +71,16 @@ fn carry_out(draft: &mut Draft<'_, '_>, command: Command) -> Result<Reply, Fault
             },
         ),
         Command::Pause { reason } => Ok(pause(draft, reason)),
-        Command::Resume { reason } => {
-            let (paused, parked) = (draft.durable().paused.is_some(), draft.durable().parked());
-            if paused || parked {
-                draft.emit_by_caller(SessionResumed { reason });
-                draft.volatile().insists = parked && !paused;
-            }
-            Ok(DONE)
-        }
+        Command::Resume { reason } => resume(draft, reason),
         Command::Rework(rework) => history::begin(draft, *rework),
         Command::Compact => context::wish(draft).map(|()| DONE),
         Command::Summarize => side::summarize(draft).map(|()| DONE),
         Command::ChildEnded { child, ended } => delegate::ended(draft, child, &ended),
         Command::Tell => reporting::asked(draft),
+        Command::Follow => {
+            following::look(draft);
+            Ok(DONE)
+        }
         Command::Close { reason, force } => inbox::close(draft, reason, force),
         Command::Update {
             title,
@@ -107,6 +107,21 @@ fn pause(draft: &mut Draft<'_, '_>, reason: String) -> Reply {
         draft.emit_by_caller(SessionPaused { reason });
     }
     DONE
+}
+
+fn resume(draft: &mut Draft<'_, '_>, reason: String) -> Result<Reply, Fault> {
+    if draft.durable().paused_with_parent {
+        let message = "it is paused because the session that it works for is";
+        return Err(
+            Fault::conflict("paused_with_parent", message).hint("resume that one; this one goes on with it")
+        );
+    }
+    let (paused, parked) = (draft.durable().paused.is_some(), draft.durable().parked());
+    if paused || parked {
+        draft.emit_by_caller(SessionResumed { reason });
+        draft.volatile().insists = parked && !paused;
+    }
+    Ok(DONE)
 }
 
 fn create(

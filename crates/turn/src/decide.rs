@@ -4,8 +4,8 @@ use crate::draft::Draft;
 use crate::durable::Phase;
 use crate::input::Input;
 use crate::{
-    approvals, attempts, calls, command, context, ending, history, hooks, inbox, jobs, judging, occasions,
-    overflow, recover, reporting, side, steps, timers, tree, weighing,
+    approvals, attempts, calls, command, context, ending, following, history, hooks, inbox, jobs, judging,
+    occasions, overflow, recover, reporting, side, steps, timers, tree, weighing,
 };
 use agentd_protocol::WarningRaised;
 
@@ -56,6 +56,7 @@ pub(crate) fn decide(draft: &mut Draft<'_, '_>, input: Input) {
     }
     occasions::begin(draft);
     go_on(draft);
+    following::lead(draft);
     reporting::tell(draft);
     side::begin(draft);
     occasions::announce(draft);

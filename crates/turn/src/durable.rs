@@ -36,6 +36,9 @@ pub struct Durable {
     pub updated_at: Timestamp,
     /// Paused since when and why.
     pub paused: Option<Mark>,
+    /// It is paused because its parent is, and goes on with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub paused_with_parent: bool,
     /// Closed since when and why.
     pub closed: Option<Mark>,
     /// Accepted inputs that have not joined the conversation.
@@ -237,6 +240,7 @@ impl Durable {
             created_at: Timestamp::default(),
             updated_at: Timestamp::default(),
             paused: None,
+            paused_with_parent: false,
             closed: None,
             inbox: Vec::new(),
             turn: None,

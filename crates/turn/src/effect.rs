@@ -204,6 +204,11 @@ pub enum Effect {
         /// Why.
         reason: String,
     },
+    /// Have a sub-agent look how its parent is now, once this step's events are durable.
+    Lead {
+        /// Which.
+        child: SessionId,
+    },
     /// Tell the parent how this sub-agent ended, once this step's events are durable; answered by `Input::Told`.
     TellParent {
         /// Whom.

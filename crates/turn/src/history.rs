@@ -49,6 +49,13 @@ pub(crate) fn begin(draft: &mut Draft<'_, '_>, rework: Rework) -> Result<Reply, 
             .hint("cancel it first, or wait for its end"));
     }
     none_open(draft)?;
+    if !draft.durable().children.is_empty() {
+        return Err(Fault::conflict(
+            "subagents_running",
+            "sub-agents of this session have not ended yet",
+        )
+        .hint("wait for their end: `agentctl ps --tree` shows them"));
+    }
     if draft.seen().shrinking.is_some() || draft.durable().compaction_asked {
         return Err(
             Fault::conflict("compacting", "the conversation is being compacted")

@@ -265,6 +265,8 @@ pub enum Command {
     },
     /// A sub-agent is to tell its parent how it ended, once more if it has (only from agentd itself).
     Tell,
+    /// What is above a sub-agent is another now: it is to look how (only from agentd itself).
+    Follow,
     /// Change settings.
     Update {
         /// New title.

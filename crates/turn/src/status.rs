@@ -168,6 +168,7 @@ impl Agent {
             children: durable.children.keys().copied().collect(),
             subagents: durable.subagents,
             below: durable.below,
+            paused: durable.paused.is_some(),
             wake_at: wake_at(durable),
             resumable: resumable(durable),
         }

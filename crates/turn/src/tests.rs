@@ -6,6 +6,7 @@ mod cache;
 mod calls;
 mod context;
 mod delegating;
+mod following;
 mod guards;
 mod history;
 mod hooks;

@@ -6,8 +6,8 @@
 use crate::draft::Draft;
 use crate::durable::Durable;
 use crate::effect::Effect;
-use crate::{ending, limits, words};
-use agentd_protocol::{Budget, EndReason, Spent};
+use crate::{ending, following, limits, words};
+use agentd_protocol::{Budget, EndReason, PermissionMode, Spent};
 
 /// What the rest of a tree spent, and what all of it may spend.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,6 +18,17 @@ pub struct TreeSpent {
     pub others: Spent,
     /// The root's budget as it is now.
     pub budget: Budget,
+    /// What holds for the parent, and so for whom works for it; none for a root.
+    pub above: Option<Above>,
+}
+
+/// A parent as its row says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Above {
+    /// Its mode.
+    pub mode: PermissionMode,
+    /// It is paused.
+    pub paused: bool,
 }
 
 /// What is known of the tree.
@@ -27,6 +38,8 @@ pub(crate) struct Tree {
     number: u64,
     /// It has not been answered.
     asking: bool,
+    /// A step waits for the answer.
+    for_step: bool,
     /// The answer is for the step that begins now.
     fresh: bool,
     pub(crate) last: Option<TreeSpent>,
@@ -40,7 +53,7 @@ impl Tree {
 
     /// The step that it was asked for has begun, or does not.
     pub(crate) const fn used(&mut self) {
-        (self.asking, self.fresh) = (false, false);
+        (self.asking, self.for_step, self.fresh) = (false, false, false);
     }
 }
 
@@ -49,18 +62,24 @@ pub(crate) fn is_known(draft: &mut Draft<'_, '_>) -> bool {
     if !is_shared(draft.durable()) || draft.seen().tree.fresh {
         return true;
     }
-    let tree = &mut draft.volatile().tree;
-    if !tree.asking {
-        tree.asking = true;
-        tree.number = tree.number.wrapping_add(1);
-        let number = tree.number;
-        let (root, parent) = (
-            draft.durable().root(),
-            draft.durable().lineage().map(|(parent, _)| parent),
-        );
-        draft.effect(Effect::AskTree { number, root, parent });
+    draft.volatile().tree.for_step = true;
+    if !draft.seen().tree.asking {
+        ask(draft);
     }
     false
+}
+
+/// Has it looked up; an answer to an earlier asking does not count any more.
+pub(crate) fn ask(draft: &mut Draft<'_, '_>) {
+    let tree = &mut draft.volatile().tree;
+    tree.asking = true;
+    tree.number = tree.number.wrapping_add(1);
+    let number = tree.number;
+    let (root, parent) = (
+        draft.durable().root(),
+        draft.durable().lineage().map(|(parent, _)| parent),
+    );
+    draft.effect(Effect::AskTree { number, root, parent });
 }
 
 /// The answer. Without one nothing may be spent (I7).
@@ -70,12 +89,24 @@ pub(crate) fn answered(draft: &mut Draft<'_, '_>, number: u64, spent: Option<Tre
         return;
     }
     tree.asking = false;
+    let for_step = std::mem::take(&mut tree.for_step);
     if let Some(spent) = spent {
         if !spent.wanted {
-            let error = limits::error("cancelled", words::NOT_WANTED);
-            return ending::finish(draft, EndReason::Cancelled, Some(error));
+            if for_step {
+                let error = limits::error("cancelled", words::NOT_WANTED);
+                ending::finish(draft, EndReason::Cancelled, Some(error));
+            }
+            return;
         }
-        (tree.last, tree.fresh) = (Some(spent), true);
+        following::follow(draft, spent.above);
+        // Who was paused by this asks again when the pause is over.
+        let held = draft.held();
+        let tree = &mut draft.volatile().tree;
+        tree.last = Some(spent);
+        tree.fresh |= for_step && !held;
+        return;
+    }
+    if !for_step {
         return;
     }
     let message = "what its tree of agents has spent could not be read, so it may spend nothing more";

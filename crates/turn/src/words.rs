@@ -251,6 +251,8 @@ fn numbers(open: &[usize]) -> String {
 }
 
 /// Why a sub-agent is told to end.
+pub(crate) const PAUSED_WITH_PARENT: &str = "the session that it works for is paused";
+pub(crate) const RESUMED_WITH_PARENT: &str = "the session that it works for goes on";
 pub(crate) const NOT_WANTED: &str = "its parent does not wait for it any more";
 
 /// A sub-agent may not have one of its own.

@@ -7,7 +7,7 @@ use clap_complete::ArgValueCompleter;
 /// `diff`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Compares what files held before the session changed them with what they hold now. What commands did to files\nis seen only where the session's own tools changed the file, too. Examples:\n  agentctl diff 4f2a\n  agentctl diff 4f2a --turn last --stat"
+    after_help = "Compares what files held before the session changed them with what they hold now. What commands did to files\nis seen only where the session's own tools changed the file, too. Files that its sub-agents changed are among them, marked.\nExamples:\n  agentctl diff 4f2a\n  agentctl diff 4f2a --turn last --stat"
 )]
 pub(crate) struct DiffArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last
@@ -24,7 +24,7 @@ pub(crate) struct DiffArgs {
 /// `undo`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Only changes by the session's own tools on files can be undone; what commands did cannot. A file that somebody\nchanged since is in the way (exit code 5). The agent is told at its next input. Examples:\n  agentctl undo 4f2a                 its last change\n  agentctl undo 4f2a --turn last     all that the last turn changed\n  agentctl undo 4f2a --change 0123ab --dry-run"
+    after_help = "Only changes by the session's own tools on files can be undone; what commands did cannot. A file that somebody\nchanged since is in the way (exit code 5). The agent is told at its next input. What sub-agents\nchanged belongs to the turn that started them. Examples:\n  agentctl undo 4f2a                 its last change\n  agentctl undo 4f2a --turn last     all that the last turn changed\n  agentctl undo 4f2a --change 0123ab --dry-run"
 )]
 pub(crate) struct UndoArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last

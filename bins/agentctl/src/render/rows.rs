@@ -107,6 +107,8 @@ fn labels(labels: &Labels) -> String {
     pairs.join(",")
 }
 
+/// Sub-agents that the detail page lists.
+const MOST_SUBAGENTS: usize = 20;
 /// The longest summary that is shown.
 const MOST_OF_SUMMARY: usize = 1_200;
 
@@ -129,6 +131,9 @@ pub(crate) struct SessionDetail {
     pub(crate) below: Option<Spent>,
     pub(crate) budget: Budget,
     pub(crate) last_error: Option<TurnError>,
+    /// The sub-agents themselves, for the detail page.
+    #[serde(skip)]
+    pub(crate) below_it: Vec<SessionRow>,
 }
 
 impl From<Summary> for SessionDetail {
@@ -144,6 +149,7 @@ impl From<Summary> for SessionDetail {
             below: (row.subagents > 0).then_some(row.below),
             budget: row.budget,
             last_error: row.last_error.take(),
+            below_it: Vec::new(),
             row: row.into(),
         }
     }
@@ -200,8 +206,13 @@ impl SessionDetail {
         if let Some(parent) = row.parent {
             put("parent", &parent.to_string());
         }
-        for child in &row.children {
-            put("sub-agent", &child.to_string());
+        for child in self.below_it.iter().take(MOST_SUBAGENTS) {
+            put("sub-agent", &subagent_line(child));
+        }
+        if let Some(more) = self.below_it.len().checked_sub(MOST_SUBAGENTS)
+            && more > 0
+        {
+            put("", &format!("and {more} more: agentctl ps -a --tree"));
         }
         if let Some(below) = &self.below {
             put("below", &below_line(self.subagents, below));
@@ -233,6 +244,12 @@ impl SessionDetail {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
 const fn is_zero(number: &u32) -> bool {
     *number == 0
+}
+
+/// Short enough for a terminal of 80 columns.
+fn subagent_line(row: &SessionRow) -> String {
+    let state = format!("{:<17}", row.state.to_string());
+    format!("{} {state} {}", row.session.short(), one_line(&row.name, 38))
 }
 
 fn below_line(subagents: u32, spent: &Spent) -> String {

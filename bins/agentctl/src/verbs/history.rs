@@ -4,7 +4,7 @@ use crate::cli::{DiffArgs, ForkArgs, RewindArgs, UndoArgs};
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use agentd_protocol::{DiffParams, Diffed, ForkParams, PutBackDone, RewindParams, UndoParams};
+use agentd_protocol::{DiffParams, Diffed, ForkParams, PutBackDone, RewindParams, SessionId, UndoParams};
 use agentd_text::for_terminal;
 
 pub(crate) async fn diff(ctx: &mut Ctx, args: DiffArgs) -> Result<Exit, Failure> {
@@ -29,16 +29,33 @@ fn shown(diffed: &Diffed, stat: bool) -> String {
     for file in &diffed.files {
         if stat {
             let line = format!(
-                "{:<9} +{:<5} -{:<5} {}\n",
-                file.status, file.added, file.removed, file.path
+                "{:<9} +{:<5} -{:<5} {}{}\n",
+                file.status,
+                file.added,
+                file.removed,
+                file.path,
+                by(&file.by)
             );
             text.push_str(&line);
         } else {
+            if !file.by.is_empty() {
+                // Tools that read diffs pass over it.
+                text.push_str(&format!("# {}{}\n", file.path, by(&file.by)));
+            }
             text.push_str(&file.diff);
         }
     }
     // A file's content is somebody else's words.
     for_terminal(&text).into_owned()
+}
+
+/// The sub-agents that changed a file.
+fn by(sessions: &[SessionId]) -> String {
+    if sessions.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = sessions.iter().map(|session| session.short()).collect();
+    format!("  (by sub-agent {})", names.join(", "))
 }
 
 pub(crate) async fn undo(ctx: &mut Ctx, args: UndoArgs) -> Result<Exit, Failure> {

@@ -11,7 +11,7 @@ use crate::render::{
 use crate::values;
 use crate::verbs::tree::tree;
 use agentd_client::Client;
-use agentd_protocol::{ListParams, SessionParams, UsageParams};
+use agentd_protocol::{ListParams, SessionId, SessionParams, UsageParams};
 use std::cmp::Reverse;
 use std::time::Duration;
 
@@ -96,11 +96,27 @@ pub(crate) async fn show(ctx: &mut Ctx, args: &ShowArgs) -> Result<Exit, Failure
     if args.summary {
         crate::verbs::context::summarize(ctx, &args.session).await?;
     }
-    let detail = SessionDetail::from(client.get(&args.session).await?);
+    let mut detail = SessionDetail::from(client.get(&args.session).await?);
+    if detail.subagents > 0 && ctx.out.human() {
+        detail.below_it = subagents(&client, detail.row.session).await?;
+    }
     let id = detail.row.session.to_string();
     let text = |paint| detail.text(paint, now());
     ctx.out.object(&detail, &id, text)?;
     Ok(Exit::OK)
+}
+
+/// The sub-agents of a session, in the order in which they were started.
+async fn subagents(client: &Client, of: SessionId) -> Result<Vec<SessionRow>, Failure> {
+    let params = ListParams {
+        all: true,
+        ..ListParams::default()
+    };
+    let rows = client.list(&params).await?.into_iter();
+    let rows = rows.filter(|row| row.parent == Some(of));
+    let mut rows: Vec<SessionRow> = rows.map(SessionRow::from).collect();
+    rows.sort_by_key(|row| (row.created_at, row.session));
+    Ok(rows)
 }
 
 async fn show_prompt(ctx: &mut Ctx, client: &Client, args: &ShowArgs) -> Result<Exit, Failure> {

@@ -200,6 +200,7 @@ pub(crate) fn summary(session: SessionId, name: &str) -> Summary {
         children: Vec::new(),
         subagents: 0,
         below: Spent::default(),
+        paused: false,
         wake_at: None,
         resumable: false,
     }

@@ -5,7 +5,7 @@ use crate::*;
 use agentd_protocol::*;
 use std::sync::Arc;
 
-fn parent(max_children: u32) -> World {
+pub(super) fn parent(max_children: u32) -> World {
     let config = Config {
         max_children,
         ..Config::default()
@@ -15,13 +15,13 @@ fn parent(max_children: u32) -> World {
     world
 }
 
-fn delegate(world: &mut World, names: &[&str]) {
+pub(super) fn delegate(world: &mut World, names: &[&str]) {
     world.call(names);
     world.judge_all(VerdictKind::Allow);
 }
 
 /// A sub-agent of this depth with its task.
-fn child(depth: u32) -> World {
+pub(super) fn child(depth: u32) -> World {
     let (parent, tool_call) = (
         SessionId::from_parts(5, [1; 10]),
         ToolCallId::from_parts(5, [2; 10]),
@@ -216,6 +216,7 @@ fn i7_a_child_takes_no_step_before_it_is_known_what_its_tree_spent() {
         wanted: false,
         others: spent(0),
         budget,
+        above: None,
     };
     world.input(Input::TreeSpent {
         number,

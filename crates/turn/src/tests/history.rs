@@ -115,3 +115,15 @@ fn the_plan_is_as_it_was_then_and_a_log_that_does_not_say_it_leaves_none() {
         assert_eq!((&stands.steps, stands.replans), (&plan.steps, plan.replans));
     }
 }
+
+#[test]
+fn files_are_not_put_back_while_sub_agents_may_still_change_them() {
+    let mut world = super::delegating::parent(8);
+    super::delegating::delegate(&mut world, &["Task"]);
+    let child = world.children[0].1;
+    world.cancel().unwrap();
+    let refused = world.rework(true, None).unwrap_err();
+    assert_eq!(refused.code, "subagents_running");
+    world.end_child(child, EndReason::Cancelled).unwrap();
+    assert!(world.rework(true, None).is_ok());
+}

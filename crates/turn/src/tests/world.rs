@@ -34,6 +34,7 @@ pub(super) struct World {
     pub(super) children: Vec<(ToolCallId, SessionId)>,
     /// Sessions that were told to end.
     pub(super) stopped: Vec<SessionId>,
+    pub(super) led: Vec<SessionId>,
     /// How the parent was told of this session's end.
     pub(super) told: Vec<Ended>,
     /// What the tree spent is being looked up.
@@ -197,6 +198,7 @@ impl World {
             jobs_killed: 0,
             children: Vec::new(),
             stopped: Vec::new(),
+            led: Vec::new(),
             told: Vec::new(),
             tree: None,
             runs: BTreeMap::new(),
@@ -323,6 +325,7 @@ impl World {
             }
             effect @ (Effect::StartChild { .. }
             | Effect::StopChild { .. }
+            | Effect::Lead { .. }
             | Effect::TellParent { .. }
             | Effect::TellRoot
             | Effect::AskTree { .. }) => self.of_family(effect),
@@ -344,6 +347,7 @@ impl World {
                 self.children.push((tool_call, child));
             }
             Effect::StopChild { child, .. } => self.stopped.push(child),
+            Effect::Lead { child } => self.led.push(child),
             Effect::TellParent { ended, .. } => self.told.push(*ended),
             Effect::AskTree { number, .. } => self.tree = Some(number),
             _ => {}
@@ -648,6 +652,19 @@ impl World {
             wanted: true,
             others,
             budget,
+            above: None,
+        });
+        self.input(Input::TreeSpent { number, spent })
+    }
+
+    /// The same without a budget, and how its parent is.
+    pub(super) fn look_above(&mut self, mode: PermissionMode, paused: bool) -> &Step {
+        let number = self.tree.take().unwrap();
+        let spent = Some(TreeSpent {
+            wanted: true,
+            others: Spent::default(),
+            budget: Budget::default(),
+            above: Some(Above { mode, paused }),
         });
         self.input(Input::TreeSpent { number, spent })
     }
@@ -708,6 +725,7 @@ impl World {
         self.reworking = None;
         self.children.clear();
         self.stopped.clear();
+        self.led.clear();
         self.told.clear();
         self.tree = None;
     }
@@ -738,6 +756,7 @@ impl World {
         };
         let applied = UndoApplied {
             undoes: Vec::new(),
+            undoes_below: Vec::new(),
             undo_id: "u".into(),
             changes: Vec::new(),
         };

@@ -164,6 +164,7 @@ fn blank(session: SessionId) -> Summary {
         children: Vec::new(),
         subagents: 0,
         below: Spent::default(),
+        paused: false,
         wake_at: None,
         resumable: false,
     }

@@ -99,7 +99,8 @@ impl Player {
             | Command::Compact
             | Command::Summarize
             | Command::ChildEnded { .. }
-            | Command::Tell => Ok(Reply::Done { seq: 1 }),
+            | Command::Tell
+            | Command::Follow => Ok(Reply::Done { seq: 1 }),
         }
     }
 

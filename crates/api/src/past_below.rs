@@ -1,0 +1,138 @@
+//! What sub-agents changed belongs to the turn that started them: their logs are read into the past of the session above.
+
+use crate::api::Api;
+use crate::past::{Change, Past};
+use agentd_actor_kit::Read;
+use agentd_protocol::{ChangeBelow, Fault, Seq, SessionId, TurnId, child_of};
+
+/// Logs of one tree that are read.
+const MOST: usize = 500;
+
+impl Past {
+    /// Takes in what a sub-agent did, with all below it, as done where it was started.
+    fn adopt(&mut self, child: SessionId, past: Self, seq: Seq, turn: Option<TurnId>) {
+        let adopted = past.changes.into_iter().map(|change| {
+            let own = change.undoes.into_iter();
+            let own = own.map(|seq| ChangeBelow { session: child, seq });
+            let below = ChangeBelow {
+                session: child,
+                seq: change.seq,
+            };
+            Change {
+                seq,
+                turn,
+                below: Some(change.below.unwrap_or(below)),
+                undoes: Vec::new(),
+                undoes_below: own.chain(change.undoes_below).collect(),
+                ..change
+            }
+        });
+        self.changes.extend(adopted);
+        self.changes.sort_by_key(|change| change.at);
+        let whose = |title: String| match title.ends_with(MARK) {
+            true => title,
+            false => format!("{title} (by {}{MARK}", child.short()),
+        };
+        let lasting = past.lasting.into_iter();
+        self.lasting
+            .extend(lasting.map(|(_, _, title)| (seq, turn, whose(title))));
+        self.lasting.sort_by_key(|(seq, ..)| *seq);
+    }
+}
+
+/// Ends the name of what a sub-agent did.
+const MARK: &str = ", a sub-agent)";
+
+impl Api {
+    /// What a log and those of all sub-agents below say of files. Without the points that a conversation can go back to in
+    /// those below.
+    pub(crate) async fn past_of_tree(&self, session: SessionId, upto: Seq) -> Result<Past, Fault> {
+        let mut past = self.past(session, upto).await?;
+        let mut logs = 0;
+        self.adopt_all(session, &mut past, &mut logs).await?;
+        Ok(past)
+    }
+
+    async fn adopt_all(&self, session: SessionId, past: &mut Past, logs: &mut usize) -> Result<(), Fault> {
+        for (child, tool_call, seq, turn) in std::mem::take(&mut past.started) {
+            // The sub-agents of the session that a log was copied from are not those of the copy.
+            if child_of(session, tool_call) != child {
+                continue;
+            }
+            *logs += 1;
+            if *logs > MOST {
+                let message = format!("more than {MOST} sub-agents worked for this session");
+                return Err(Fault::limit("too_many_subagents", message));
+            }
+            let row = self.read(|done| Read::Row { session: child, done }).await?;
+            if row.is_none() {
+                let gone = format!("what {} did, which is deleted{MARK}", child.short());
+                past.lasting.push((seq, turn, gone));
+                continue;
+            }
+            let mut below = self.past(child, 0).await?;
+            Box::pin(self.adopt_all(child, &mut below, logs)).await?;
+            past.adopt(child, below, seq, turn);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::{FileChanged, Timestamp};
+
+    fn change(seq: Seq, at: u64, undoes: &[Seq]) -> Change {
+        Change {
+            seq,
+            at: Timestamp(at),
+            below: None,
+            turn: None,
+            id: format!("{seq}@{at}"),
+            files: vec![FileChanged {
+                path: "a".into(),
+                before_sha256: None,
+                after_sha256: Some(at.to_string()),
+                mode: None,
+            }],
+            undoes: undoes.to_vec(),
+            undoes_below: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn what_is_done_below_is_in_order_of_time_and_undone_from_either_side() {
+        let (middle, low) = (
+            SessionId::from_parts(5, [1; 10]),
+            SessionId::from_parts(5, [2; 10]),
+        );
+        let mut below = Past::default();
+        below.changes = vec![change(7, 30, &[])];
+        below.lasting = vec![(8, None, "Bash x".to_owned())];
+        let mut between = Past::default();
+        between.changes = vec![change(3, 20, &[]), change(9, 50, &[3])];
+        between.adopt(low, below, 4, None);
+        let mut past = Past::default();
+        past.changes = vec![change(2, 10, &[]), change(11, 40, &[])];
+        past.adopt(middle, between, 5, None);
+        let order: Vec<u64> = past.changes.iter().map(|change| change.at.0).collect();
+        assert_eq!(order, [10, 20, 30, 40, 50]);
+        let deed = |session, seq| Some(ChangeBelow { session, seq });
+        assert_eq!(
+            (past.changes[2].seq, past.changes[2].below),
+            (5, deed(low, 7)),
+            "where it is undone, and where it was done"
+        );
+        let standing = |past: &Past| past.standing().map(|change| change.at.0).collect::<Vec<_>>();
+        assert_eq!(standing(&past), [10, 30, 40, 50], "it undid its own change");
+        let undo = Change {
+            undoes_below: deed(low, 7).into_iter().collect(),
+            ..change(12, 60, &[11])
+        };
+        past.changes.push(undo);
+        assert_eq!(standing(&past), [10, 50, 60]);
+        let stays = past.stays(|seq, _| seq == 5);
+        assert_eq!(stays, [format!("Bash x (by {}, a sub-agent)", low.short())]);
+    }
+}

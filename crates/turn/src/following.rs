@@ -1,0 +1,69 @@
+//! What holds for a parent holds for whom works for it: a stricter mode, a pause and its end. The parent's row is what
+//! counts. A sub-agent looks at it before each step, and when its parent says that something changed; who missed that word
+//! finds it out before its next step at the latest.
+
+use crate::draft::Draft;
+use crate::effect::Effect;
+use crate::tree::Above;
+use crate::{reporting, tree, words};
+use agentd_protocol::{Event, EventBody, SessionId, SessionPaused, SessionResumed, SessionUpdated};
+
+/// Something changed in this step that those below are to know: each of them looks by itself.
+pub(crate) fn lead(draft: &mut Draft<'_, '_>) {
+    if !draft.happened().iter().any(concerns_those_below) {
+        return;
+    }
+    let children: Vec<SessionId> = draft.durable().children.keys().copied().collect();
+    for child in children {
+        draft.effect(Effect::Lead { child });
+    }
+}
+
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "nothing else holds for others, too"
+)]
+fn concerns_those_below(event: &Event) -> bool {
+    match &event.body {
+        EventBody::SessionPaused(_) | EventBody::SessionResumed(_) | EventBody::ModeChanged(_) => true,
+        EventBody::SessionUpdated(updated) => updated.mode.is_some(),
+        _ => false,
+    }
+}
+
+/// The parent says that something changed.
+pub(crate) fn look(draft: &mut Draft<'_, '_>) {
+    let durable = draft.durable();
+    if durable.closed.is_none() && durable.lineage().is_some() && !reporting::has_ended(durable) {
+        tree::ask(draft);
+    }
+}
+
+/// The parent is so. A looser mode reaches nobody by itself (I7), and a pause of this session alone stays.
+pub(crate) fn follow(draft: &mut Draft<'_, '_>, above: Option<Above>) {
+    let Some(Above { mode, paused }) = above else {
+        return;
+    };
+    if draft.durable().closed.is_some() {
+        return;
+    }
+    let own = draft.durable().mode();
+    let stricter = own.stricter(mode);
+    if stricter != own {
+        draft.emit(SessionUpdated {
+            title: None,
+            model: None,
+            mode: Some(stricter),
+            labels: None,
+            budget: None,
+            summary: None,
+        });
+    }
+    if paused && draft.durable().paused.is_none() {
+        let reason = words::PAUSED_WITH_PARENT.to_owned();
+        draft.emit(SessionPaused { reason });
+    } else if !paused && draft.durable().paused_with_parent {
+        let reason = words::RESUMED_WITH_PARENT.to_owned();
+        draft.emit(SessionResumed { reason });
+    }
+}

@@ -1,0 +1,146 @@
+//! Files and figures of a tree of agents: what sub-agents changed is shown, undone and gone back from at the root, and
+//! what they spent counts there, also when they are deleted.
+
+use crate::YOLO;
+use crate::played::{daemon, model, results};
+use crate::subagents::{all, node, root, when_over};
+use agentd_protocol::{CreateParams, Diffed, EndReason, RunState, ToolStatus};
+use agentd_tests::fault_server::Say;
+use agentd_tests::{Daemon, Follower, check_log, within};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+fn task(name: &str) -> Say {
+    Say::call(
+        "Task",
+        json!({ "description": name, "prompt": format!("node:{name};") }),
+    )
+}
+
+fn write(path: &str, content: &str) -> Say {
+    Say::call("Write", json!({ "file_path": path, "content": content }))
+}
+
+fn file(daemon: &Daemon, name: &str) -> Option<String> {
+    std::fs::read_to_string(PathBuf::from(daemon.workdir("project")).join(name)).ok()
+}
+
+async fn agentctl(daemon: &Daemon, args: &[&str], code: i32) -> String {
+    let done = daemon.agentctl(args).await;
+    assert_eq!(done.code, Some(code), "{args:?}: {}{}", done.stdout, done.stderr);
+    done.stdout
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_sub_agents_changed_is_shown_and_undone_with_the_turn_of_their_root() {
+    let server = model(|body, step| match (node(body), step) {
+        ("r", 0) => write("shared.txt", "root\n"),
+        ("r", 1) => task("middle"),
+        ("middle", 0) => {
+            let change = json!({ "file_path": "shared.txt", "old_string": "root", "new_string": "middle" });
+            Say {
+                calls: vec![
+                    ("Read".to_owned(), json!({ "file_path": "shared.txt" })),
+                    ("Edit".to_owned(), change),
+                ],
+                ..Say::text("")
+            }
+        }
+        ("middle", 1) => task("low"),
+        ("low", 0) => write("low.txt", "low\n"),
+        ("low", 1) => Say::call("Bash", json!({ "command": "echo done by a command" })),
+        _ => Say::text("done"),
+    })
+    .await;
+    let daemon = daemon(&server, YOLO).await;
+    let client = daemon.client().await;
+    let session = root(&daemon, &client, CreateParams::default()).await;
+    let mut follower = Follower::attach(&client, &session).await;
+    assert_eq!(follower.turn_finished(1).await.reason, EndReason::Completed);
+    let rows = when_over(&client, 2).await;
+    let id = |name: &str| rows.iter().find(|row| row.name == name).unwrap().session;
+    assert_eq!(file(&daemon, "shared.txt").as_deref(), Some("middle\n"));
+    let shown = agentctl(&daemon, &["diff", &session, "-o", "json"], 0).await;
+    let diffed: Diffed = serde_json::from_str(&shown).unwrap();
+    let files: Vec<_> = diffed
+        .files
+        .iter()
+        .map(|file| (file.path.as_str(), file.by.clone()))
+        .collect();
+    assert_eq!(
+        files,
+        [("low.txt", vec![id("low")]), ("shared.txt", vec![id("middle")])]
+    );
+    assert!(
+        diffed.files[1].diff.contains("+middle"),
+        "{}",
+        diffed.files[1].diff
+    );
+    assert!(diffed.stays[0].contains(&id("low").short()), "{:?}", diffed.stays);
+    let stat = agentctl(&daemon, &["diff", &session, "--stat"], 0).await;
+    assert!(
+        stat.contains(&format!("low.txt  (by sub-agent {})", id("low").short())),
+        "{stat}"
+    );
+    // The turn of the root, as it was: then that is undone, too.
+    let undone = agentctl(&daemon, &["undo", &session, "--turn", "last", "-o", "json"], 0).await;
+    let undone: Value = serde_json::from_str(&undone).unwrap();
+    assert_eq!(
+        (file(&daemon, "shared.txt"), file(&daemon, "low.txt")),
+        (None, None)
+    );
+    agentctl(&daemon, &["undo", &session, "--turn", "last"], 5).await;
+    let again = undone["undo_id"].as_str().unwrap();
+    agentctl(&daemon, &["undo", &session, "--change", again], 0).await;
+    assert_eq!(file(&daemon, "shared.txt").as_deref(), Some("middle\n"));
+    // One change of a sub-agent, and what somebody else did is not lost.
+    let low = PathBuf::from(daemon.workdir("project")).join("low.txt");
+    std::fs::write(&low, "a person's\n").unwrap();
+    agentctl(&daemon, &["undo", &session, "--turn", "last"], 5).await;
+    assert_eq!(file(&daemon, "low.txt").as_deref(), Some("a person's\n"));
+    let page = agentctl(&daemon, &["show", &session], 0).await;
+    let line = page.lines().find(|line| line.starts_with("sub-agent")).unwrap();
+    assert!(
+        line.contains(&id("middle").short()) && line.contains("closed") && line.ends_with("middle"),
+        "{line}"
+    );
+    assert!(
+        line.chars().count() <= 80 && !page.contains(&id("middle").to_string()),
+        "{page}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i1_what_a_deleted_sub_agent_spent_counts_in_its_tree() {
+    let server = model(|body, step| match (node(body), step) {
+        ("r", 0) => task("part"),
+        ("part", 0) => Say::call("Bash", json!({ "command": "sleep 86399" })),
+        _ => Say::text("done"),
+    })
+    .await;
+    let daemon = daemon(&server, YOLO).await;
+    let client = daemon.client().await;
+    let session = root(&daemon, &client, CreateParams::default()).await;
+    let child = within("the command of the sub-agent runs", async {
+        loop {
+            let rows = all(&client).await;
+            let running = rows.iter().find(|row| row.status.state == RunState::RunningTool);
+            if let Some(row) = running.filter(|row| row.parent.is_some()) {
+                return row.session;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    agentctl(&daemon, &["rm", &child.to_string()], 5).await;
+    agentctl(&daemon, &["rm", "-f", &child.to_string()], 0).await;
+    let mut follower = Follower::attach(&client, &session).await;
+    assert_eq!(follower.turn_finished(1).await.reason, EndReason::Completed);
+    let row = client.get(&session).await.unwrap();
+    assert_eq!((row.below.steps, row.children.len()), (1, 0));
+    assert_eq!(all(&client).await.len(), 1, "it is deleted");
+    let said = results(&check_log(&client, &session).await);
+    assert_ne!(said[0].0, ToolStatus::Ok, "{said:?}");
+    let shown = agentctl(&daemon, &["diff", &session], 0).await;
+    assert!(shown.is_empty(), "{shown}");
+}
