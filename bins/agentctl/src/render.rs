@@ -24,7 +24,7 @@ pub(crate) use paint::Paint;
 pub(crate) use prompt::prompt_text;
 pub(crate) use rows::{ApprovalRow, SessionDetail, SessionRow};
 pub(crate) use summary::summary;
-pub(crate) use table::table;
+pub(crate) use table::{Column, table};
 pub(crate) use transcript::{Line, Tag, Transcript, below, decided_by};
 
 #[cfg(test)]

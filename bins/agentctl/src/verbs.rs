@@ -18,7 +18,7 @@ mod policy;
 mod run;
 mod send;
 mod transfer;
-mod tree;
+pub(crate) mod tree;
 mod wait;
 
 use crate::cli::Verb;

@@ -1,8 +1,8 @@
 //! The table rows of what a node has: models, tools, usage.
 
 use crate::output::Row;
-use crate::render::{age, dollars, one_line, tokens, word};
-use agentd_protocol::{CredentialStatus, ModelStatus, ServerRow, Timestamp, ToolRow, UsageRow};
+use crate::render::{Column, age, dollars, tokens, word};
+use agentd_protocol::{CredentialStatus, ModelStatus, ServerRow, SessionId, Timestamp, ToolRow, UsageRow};
 use serde::Serialize;
 
 /// One model of `models`.
@@ -11,18 +11,18 @@ use serde::Serialize;
 pub(crate) struct ModelRow(pub(crate) ModelStatus);
 
 impl Row for ModelRow {
-    fn columns(wide: bool) -> Vec<&'static str> {
+    fn columns(wide: bool) -> Vec<Column> {
         let mut columns = vec![
-            "name",
-            "default",
-            "provider",
-            "model",
-            "usable",
-            "credentials",
-            "note",
+            Column::text("name", 0, 14),
+            Column::whole("default", 2),
+            Column::text("provider", 6, 8),
+            Column::text("model", 3, 14),
+            Column::whole("usable", 0),
+            Column::text("credentials", 5, 14),
+            Column::text("note", 1, 30),
         ];
         if wide {
-            columns.extend(["dialect", "running", "waiting", "paused"]);
+            columns.extend(["dialect", "running", "waiting", "paused"].map(|name| Column::whole(name, 7)));
         }
         columns
     }
@@ -84,19 +84,23 @@ fn health(row: &ModelStatus, now: Timestamp) -> String {
 pub(crate) struct ToolListRow(pub(crate) ToolRow);
 
 impl Row for ToolListRow {
-    fn columns(_wide: bool) -> Vec<&'static str> {
-        vec!["name", "effect", "aliases", "description"]
+    fn columns(_wide: bool) -> Vec<Column> {
+        vec![
+            Column::text("name", 0, 16),
+            Column::whole("effect", 1),
+            Column::text("aliases", 3, 8),
+            Column::text("description", 2, 24),
+        ]
     }
 
-    fn cells(&self, wide: bool, _now: Timestamp) -> Vec<String> {
+    fn cells(&self, _wide: bool, _now: Timestamp) -> Vec<String> {
         let row = &self.0;
-        let most = if wide { 200 } else { 80 };
         let description = row.description.lines().next().unwrap_or_default();
         vec![
             row.name.clone(),
             word(&row.effect),
             row.aliases.join(", "),
-            one_line(description, most),
+            description.to_owned(),
         ]
     }
 
@@ -111,21 +115,20 @@ impl Row for ToolListRow {
 pub(crate) struct ServerListRow(pub(crate) ServerRow);
 
 impl Row for ServerListRow {
-    fn columns(_wide: bool) -> Vec<&'static str> {
+    fn columns(_wide: bool) -> Vec<Column> {
         vec![
-            "server",
-            "workdir",
-            "state",
-            "tools",
-            "busy",
-            "restarts",
-            "last error",
+            Column::text("server", 0, 12),
+            Column::text("workdir", 4, 12),
+            Column::whole("state", 0),
+            Column::whole("tools", 2),
+            Column::whole("busy", 5),
+            Column::whole("restarts", 3),
+            Column::text("last error", 1, 20),
         ]
     }
 
-    fn cells(&self, wide: bool, _now: Timestamp) -> Vec<String> {
+    fn cells(&self, _wide: bool, _now: Timestamp) -> Vec<String> {
         let row = &self.0;
-        let most = if wide { 300 } else { 80 };
         vec![
             row.server.clone(),
             row.workdir.clone().unwrap_or_else(|| "-".to_owned()),
@@ -133,7 +136,7 @@ impl Row for ServerListRow {
             row.tools.to_string(),
             row.busy.to_string(),
             row.restarts.to_string(),
-            one_line(row.last_error.as_deref().unwrap_or_default(), most),
+            row.last_error.clone().unwrap_or_default(),
         ]
     }
 
@@ -148,23 +151,25 @@ impl Row for ServerListRow {
 pub(crate) struct UsageListRow(pub(crate) UsageRow);
 
 impl Row for UsageListRow {
-    fn columns(_wide: bool) -> Vec<&'static str> {
+    fn columns(_wide: bool) -> Vec<Column> {
         vec![
-            "group",
-            "sessions",
-            "steps",
-            "input",
-            "output",
-            "cache read",
-            "cache write",
-            "cost",
+            Column::text("group", 0, 16),
+            Column::whole("sessions", 4),
+            Column::whole("steps", 5),
+            Column::whole("input", 2),
+            Column::whole("output", 3),
+            Column::whole("cache read", 6),
+            Column::whole("cache write", 7),
+            Column::whole("cost", 0),
         ]
     }
 
     fn cells(&self, _wide: bool, _now: Timestamp) -> Vec<String> {
         let row = &self.0;
+        // People are shown ids in their short form; it is as good to type.
+        let group = row.group.parse().map(|id: SessionId| id.short());
         vec![
-            row.group.clone(),
+            group.unwrap_or_else(|_| row.group.clone()),
             row.sessions.to_string(),
             row.steps.to_string(),
             tokens(row.usage.input),

@@ -1,7 +1,7 @@
 //! The JSON shapes and table rows of sessions and approvals.
 
 use crate::output::Row;
-use crate::render::{Paint, age, clean, count, dollars, one_line, span, tokens, word};
+use crate::render::{Column, Paint, age, clean, count, dollars, one_line, span, tokens, word};
 use agentd_protocol::{
     ApprovalId, ApprovalKind, Budget, Choice, Labels, OpenApproval, QueuedInput, RunState, RunningJob, Scope,
     Seq, SessionId, Spent, Summary, Timestamp, TodoItem, TodoStatus, TurnError, TurnId, Usage,
@@ -61,12 +61,20 @@ impl From<Summary> for SessionRow {
 }
 
 impl Row for SessionRow {
-    fn columns(wide: bool) -> Vec<&'static str> {
+    fn columns(wide: bool) -> Vec<Column> {
         let mut columns = vec![
-            "session", "name", "state", "reason", "age", "model", "steps", "tokens", "cost",
+            Column::whole("session", 0),
+            Column::text("name", 0, 20),
+            Column::whole("state", 0),
+            Column::text("reason", 4, 12),
+            Column::whole("age", 2),
+            Column::text("model", 5, 10),
+            Column::whole("steps", 7),
+            Column::whole("tokens", 6),
+            Column::whole("cost", 3),
         ];
         if wide {
-            columns.extend(["since", "seq", "labels", "workdir"]);
+            columns.extend(["since", "seq", "labels", "workdir"].map(|name| Column::whole(name, 8)));
         }
         columns
     }
@@ -74,9 +82,9 @@ impl Row for SessionRow {
     fn cells(&self, wide: bool, now: Timestamp) -> Vec<String> {
         let mut cells = vec![
             self.session.short(),
-            format!("{}{}", self.branch, one_line(&self.name, 32)),
+            format!("{}{}", self.branch, self.name),
             self.state.to_string(),
-            one_line(&self.reason, if wide { usize::MAX } else { 40 }),
+            self.reason.clone(),
             age(self.created_at, now),
             self.model.clone(),
             self.steps.to_string(),
@@ -345,10 +353,18 @@ impl ApprovalRow {
 }
 
 impl Row for ApprovalRow {
-    fn columns(wide: bool) -> Vec<&'static str> {
-        let mut columns = vec!["approval", "session", "kind", "tool", "age", "expires", "title"];
+    fn columns(wide: bool) -> Vec<Column> {
+        let mut columns = vec![
+            Column::whole("approval", 0),
+            Column::whole("session", 1),
+            Column::whole("kind", 4),
+            Column::text("tool", 3, 8),
+            Column::whole("age", 2),
+            Column::whole("expires", 5),
+            Column::text("title", 0, 24),
+        ];
         if wide {
-            columns.push("detail");
+            columns.push(Column::text("detail", 6, 20));
         }
         columns
     }
