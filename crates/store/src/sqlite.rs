@@ -5,6 +5,7 @@ mod placement;
 mod queries;
 mod readers;
 mod schema;
+mod spending;
 mod upkeep;
 mod values;
 mod writer;
@@ -17,7 +18,7 @@ use crate::directory::{durable_dir, private_dir, sync_names};
 use crate::lock::StoreLock;
 use crate::{
     Append, Blob, Charge, Clock, Filter, Integrity, Options, Outcome, Page, Range, Row, SessionLog, Snapshot,
-    StoreError, StoredKey, Watched,
+    Spending, StoreError, StoredKey, Watched,
 };
 use agentd_fault_points as fault;
 use agentd_protocol::{Principal, SessionId, Timestamp};
@@ -280,6 +281,10 @@ impl SessionLog for SqliteStore {
         self.readers
             .read(move |reader| queries::charged(reader, &account))
             .await
+    }
+
+    async fn spent(&self) -> Result<Vec<Spending>, StoreError> {
+        self.readers.read(spending::read).await
     }
 
     async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {

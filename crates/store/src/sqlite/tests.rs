@@ -1,9 +1,9 @@
 //! What only the SQLite backend promises.
 
 use super::schema::migrate;
-use crate::tests::kit::Kit;
+use crate::tests::kit::{Kit, summary};
 use crate::{Append, Backend, Blob, Options, Outcome, Range, StoreError, open};
-use agentd_protocol::{AppendId, SessionId};
+use agentd_protocol::{AppendId, SessionId, Timestamp};
 use rusqlite::Connection;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -136,7 +136,7 @@ fn a_store_of_a_newer_version_is_refused_untouched() {
         .unwrap();
     let refused = open("sqlite:agentd.db", dir.path(), Options::default());
     assert!(
-        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 1 })),
+        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 2 })),
         "{refused:?}"
     );
 }
@@ -192,6 +192,44 @@ fn migrations_run_once_and_in_order() {
             .unwrap(),
     );
     assert_eq!(now, (3, 2));
+}
+
+#[tokio::test]
+async fn what_deleted_sessions_spent_outlives_restarts_and_a_store_of_the_first_version_is_taken_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let spent_one = |log: &Arc<dyn Backend>, n: u8| {
+        let log = Arc::clone(log);
+        let session = SessionId::from_parts(n.into(), [n; 10]);
+        let mut append = Append::new(session, 1, 0, AppendId::from_parts(n.into(), [n; 10]));
+        let mut summary = summary(session, "one");
+        (summary.steps, summary.usage.output, summary.cost_usd) = (2, 50, 0.25);
+        append.summary = Some(summary);
+        async move {
+            assert!(matches!(log.append(append).await, Outcome::Committed { .. }));
+            assert!(log.delete(session).await.unwrap());
+        }
+    };
+    let log = reopen(dir.path());
+    spent_one(&log, 1).await;
+    drop(log);
+    // As the first version left it: a tombstone, and nothing summed up.
+    Connection::open(dir.path().join("agentd.db"))
+        .unwrap()
+        .execute_batch("DROP TABLE spent; PRAGMA user_version=1")
+        .unwrap();
+    for n in 2..4 {
+        let log = reopen(dir.path());
+        spent_one(&log, n).await;
+        log.purge(Timestamp(u64::MAX)).await.unwrap();
+        drop(log);
+        let sums = reopen(dir.path()).spent().await.unwrap();
+        let seen: Vec<_> = sums
+            .iter()
+            .map(|sum| (sum.sessions, sum.steps, sum.usage.output, sum.cost_usd))
+            .collect();
+        let count = u64::from(n);
+        assert_eq!(seen, [(count, 2 * count, 50 * count, 0.25 * f64::from(n))]);
+    }
 }
 
 #[test]
