@@ -3,6 +3,7 @@
 mod approvals;
 mod attach;
 mod audit;
+mod before_run;
 mod config;
 mod context;
 mod daemon;
