@@ -131,7 +131,6 @@ fn announce(node: &Node, notify: Option<&str>, ctl: Option<&String>) {
         ),
         format!("  model: {}", node.model_note()),
         format!("  data:  {}", node.data_dir().display()),
-        "  web:   off (this version has none)".to_owned(),
     ];
     if let Some(ctl) = ctl {
         lines.push(format!("  next:  {ctl} run \"what does this project do?\""));

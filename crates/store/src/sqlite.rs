@@ -61,14 +61,14 @@ impl SqliteStore {
         durable_dir(data_dir)?;
         let blobs = data_dir.join("blobs");
         private_dir(&blobs)?;
-        let mut locks = vec![StoreLock::take(&data_dir.join("agentd.lock"))?];
+        let mut locks = vec![StoreLock::take(&data_dir.join("agentd.lock"), &options.address)?];
         let parent = file.parent().unwrap_or(data_dir);
         durable_dir(parent)?;
         if parent != data_dir {
             // Two daemons with different data directories could still name the same file.
             let mut beside = file.as_os_str().to_owned();
             beside.push(".lock");
-            locks.push(StoreLock::take(Path::new(&beside))?);
+            locks.push(StoreLock::take(Path::new(&beside), &options.address)?);
         }
         // SQLite gives its side files the mode of the database.
         let made = OpenOptions::new()

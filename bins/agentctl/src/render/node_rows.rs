@@ -2,7 +2,9 @@
 
 use crate::output::Row;
 use crate::render::{Column, age, dollars, tokens, word};
-use agentd_protocol::{CredentialStatus, ModelStatus, ServerRow, SessionId, Timestamp, ToolRow, UsageRow};
+use agentd_protocol::{
+    CredentialStatus, LastCall, ModelStatus, ServerRow, SessionId, Timestamp, ToolRow, UsageRow,
+};
 use serde::Serialize;
 
 /// One model of `models`.
@@ -35,13 +37,9 @@ impl Row for ModelRow {
             yes(row.default),
             row.provider.clone(),
             row.model.clone(),
-            if row.usable {
-                "yes".to_owned()
-            } else {
-                "no".to_owned()
-            },
+            usable(row).to_owned(),
             health(row, now),
-            row.note.clone(),
+            note(row, now),
         ];
         if wide {
             let paused = row
@@ -60,6 +58,30 @@ impl Row for ModelRow {
 
     fn name(&self) -> String {
         self.0.name.clone()
+    }
+}
+
+/// Whether it can be called, as far as anybody knows.
+fn usable(row: &ModelStatus) -> &'static str {
+    match &row.last_call {
+        _ if !row.usable => "no",
+        Some(LastCall { failed: Some(_), .. }) => "failed",
+        _ if row.untried => "not tried",
+        Some(_) | None => "yes",
+    }
+}
+
+/// What is to know of it. What needs attention comes first: the line may be cut.
+fn note(row: &ModelStatus, now: Timestamp) -> String {
+    let (name, note) = (&row.name, &row.note);
+    match &row.last_call {
+        _ if !row.usable => note.clone(),
+        Some(LastCall {
+            at,
+            failed: Some(class),
+        }) => format!("last call failed {} ago: {}; {note}", age(*at, now), word(class)),
+        _ if row.untried => format!("agentctl run --model {name} hi finds out; {note}"),
+        Some(_) | None => note.clone(),
     }
 }
 

@@ -94,13 +94,34 @@ async fn i9_a_second_open_is_refused_and_names_the_process() {
     let (path, pid) = (lock.display(), std::process::id());
     assert_eq!(
         error.to_string(),
-        format!("the store at {path} is in use by process {pid}")
+        format!(
+            "the store at {path} is in use by process {pid}; stop it, or start this one with another --data-dir"
+        )
     );
     let elsewhere = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", elsewhere.path().join("x.db").display());
     let _held = open(&url, kit.dir().join("a").as_path(), Options::default()).unwrap();
     let second = open(&url, kit.dir().join("b").as_path(), Options::default());
     assert!(matches!(second, Err(StoreError::InUse { .. })));
+}
+
+#[test]
+fn a_store_in_use_names_the_socket_of_its_daemon() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        address: "/run/x.sock".to_owned(),
+        ..Options::default()
+    };
+    let _held = open("sqlite:agentd.db", dir.path(), options).unwrap();
+    let error = open("sqlite:agentd.db", dir.path(), Options::default()).unwrap_err();
+    let pid = std::process::id();
+    for part in [
+        format!("in use by process {pid}, an agentd that listens on /run/x.sock"),
+        "agentctl --socket /run/x.sock ps".to_owned(),
+        "another --data-dir".to_owned(),
+    ] {
+        assert!(error.to_string().contains(&part), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -117,6 +117,33 @@ fn the_tables_fit_into_eighty_columns() {
 }
 
 #[test]
+fn a_server_that_nobody_called_is_not_said_to_be_usable() {
+    let row = |more: serde_json::Value| {
+        let mut row = json!({
+            "name": "llama", "provider": "ollama", "model": "llama3", "dialect": "ollama", "usable": true,
+            "default": false, "running": 0, "waiting": 0, "note": "needs no credential"
+        });
+        row.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
+        let row: ModelStatus = serde_json::from_value(row).unwrap();
+        shown(&[ModelRow(row)], false, None)
+    };
+    assert!(row(json!({})).contains("  yes "));
+    let untried = row(json!({ "untried": true }));
+    assert!(
+        untried.contains("  not tried ") && untried.contains("agentctl run --model llama hi"),
+        "{untried}"
+    );
+    let failed = row(json!({ "last_call": { "at": Timestamp(NOW.0 - 120_000), "failed": "transient" } }));
+    assert!(
+        failed.contains("  failed ") && failed.contains("failed 2m ago: transient; needs no credential"),
+        "{failed}"
+    );
+    assert!(row(json!({ "last_call": { "at": NOW } })).contains("  yes "));
+}
+
+#[test]
 fn wide_and_pipes_have_everything() {
     let name = "mend the flaky test of the scheduler and say why it was flaky";
     for text in [
