@@ -41,6 +41,7 @@ mod self_approval;
 mod subagents;
 mod talk;
 mod terminals;
+mod typed_answers;
 mod viewers;
 
 use agentd_bench::model_server::ModelServer;

@@ -41,10 +41,8 @@ impl Conversation<'_> {
             text.push_str(&format!("\n  {behind} more behind this one"));
         }
         let choices = format!("{}:", choices_line(open));
-        text.push_str(&format!("\n  {} ", paint.bold(&choices)));
-        if self.manner.sends {
-            text.push('\n');
-        }
+        text.push_str(&format!("\n  {}", paint.bold(&choices)));
+        text.push(if self.manner.sends { '\n' } else { ' ' });
         text
     }
 
@@ -56,7 +54,11 @@ impl Conversation<'_> {
         }
         // Typed while something else was done: it belongs to what was shown until now.
         let typed = self.console.waiting();
-        self.keys(&typed);
+        if !typed.is_empty() {
+            self.show_draft();
+            self.keys(&typed);
+            self.hide_draft();
+        }
         self.prompted = next;
         let over = match self.draft.about() {
             Some(about) => self.caught_up && self.asks.waits(about).is_none(),
@@ -64,7 +66,6 @@ impl Conversation<'_> {
             None => !self.manner.sends,
         };
         if over && !self.draft.is_empty() {
-            self.hide_draft();
             let text = format!("what you were typing is dropped: {}", self.draft.take());
             self.screen.say(self.out, &text)?;
         }

@@ -5,7 +5,11 @@ use agentd_protocol::{
     ApprovalDecided, ApprovalId, CancelInputParams, CancelTurnParams, Event, EventBody, ExportParams, Fault,
     InputId, LifecycleParams, OpenApproval, Principal, TurnId,
 };
+use std::time::Duration;
 
+/// The daemon may say that a question is over a moment before its answer can be read.
+const LOOKS: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(100);
 /// Events at the end of a log among which an answer is looked for.
 const RECENT: u32 = 200;
 
@@ -45,6 +49,16 @@ impl Follower {
 
     /// How a question of a sub-agent was answered, and by whom; its events do not come here.
     pub(crate) async fn answer_of(&self, asked: &OpenApproval) -> Option<(ApprovalDecided, Principal)> {
+        for _ in 1..LOOKS {
+            if let Some(answer) = self.answer_now(asked).await {
+                return Some(answer);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        self.answer_now(asked).await
+    }
+
+    async fn answer_now(&self, asked: &OpenApproval) -> Option<(ApprovalDecided, Principal)> {
         let (client, session) = (self.client(), asked.session.to_string());
         let head = client.get(&session).await.ok()?.seq;
         let params = ExportParams {

@@ -39,7 +39,11 @@ fn command_of(prompt: &[Block]) -> Option<&str> {
     let Some(Block::Text { text }) = prompt.first() else {
         return None;
     };
-    let word = text.trim_start().strip_prefix('/')?.split_whitespace().next()?;
+    let word = text
+        .trim_start()
+        .strip_prefix('/')?
+        .split(char::is_whitespace)
+        .next()?;
     COMMANDS.into_iter().find(|known| *known == word)
 }
 
