@@ -162,6 +162,7 @@ pub(crate) struct EventsArgs {
 
 /// `usage`.
 #[derive(Debug, Args)]
+#[command(after_help = "Removed sessions count, too; by session they are one group, (removed).")]
 pub(crate) struct UsageArgs {
     /// Group by `model`, `session`, or a label's name
     #[arg(long, value_name = "WHAT", default_value = "model")]
