@@ -22,6 +22,25 @@ async fn a_second_daemon_on_the_same_store_or_socket_exits_with_69() {
     let first = Daemon::start(DaemonOptions::default()).await;
     let (code, said) = fails_to_start(&first.dir, DaemonOptions::default()).await;
     assert_eq!(code, Some(69), "{said}");
+    let socket = first.socket().display().to_string();
+    assert!(said.contains(&format!("agentctl --socket {socket} ps")), "{said}");
+    // With a socket of its own it finds that the store is somebody else's.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let args = vec![
+        "--socket".to_owned(),
+        elsewhere.path().join("s").display().to_string(),
+    ];
+    let options = DaemonOptions {
+        args,
+        ..DaemonOptions::default()
+    };
+    let (code, said) = fails_to_start(&first.dir, options).await;
+    assert_eq!(code, Some(69), "{said}");
+    let holder = format!(
+        "in use by process {}, an agentd that listens on {socket};",
+        first.pid()
+    );
+    assert!(said.contains(&holder), "{said}");
     let other = Arc::new(tempfile::tempdir().unwrap());
     let args = vec!["--socket".to_owned(), first.socket().display().to_string()];
     let (code, said) = fails_to_start(
@@ -59,6 +78,32 @@ async fn a_wrong_configuration_stops_the_start_and_says_where() {
         let (code, said) = fails_to_start(&dir, options).await;
         assert_eq!(code, Some(2), "{config}: {said}");
         assert!(said.contains(wanted), "{config}: {wanted:?} is missing in {said}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_of_the_configuration_opens_the_files_that_it_names() {
+    for (config, args, wanted) in [
+        (
+            "[models.s]\nprovider = \"scripted\"\nmodel = \"/no/such.toml\"\n",
+            ["--check-config"],
+            "config.toml:3",
+        ),
+        (
+            "[[hooks.run]]\nname = \"h\"\nevent = \"Stop\"\ncommand = [\"/etc/passwd\"]\n",
+            ["--check-config"],
+            "hooks.run[0]: hook h: /etc/passwd is not executable",
+        ),
+    ] {
+        let options = DaemonOptions {
+            config: config.to_owned(),
+            args: args.map(str::to_owned).to_vec(),
+            ..DaemonOptions::default()
+        };
+        let dir = Arc::new(tempfile::tempdir().unwrap());
+        let (code, said) = fails_to_start(&dir, options).await;
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains(wanted), "{wanted}: {said}");
     }
 }
 
@@ -161,6 +206,8 @@ async fn agentctl_ends_with_the_class_of_the_fault() {
         (vec!["run"], 2),
         (vec!["run", "-C", "/no/such/dir", "hi"], 2),
         (vec!["frobnicate"], 2),
+        (vec!["logs", "--kind", "bogus", "@last"], 2),
+        (vec!["events", "--kind", "tool,bogus"], 2),
         (vec!["run", "plan:ok text=fine;"], 0),
         (vec!["run", "--max-turns", "1", "plan:m steps=3;"], 9),
         (vec!["run", "--timeout", "200ms", "plan:h hang=0;"], 124),

@@ -175,7 +175,8 @@ async fn the_prefix_is_the_same_bytes_over_fifty_steps_with_everything_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_session_gets_its_title_its_summary_and_its_label_from_a_model_and_pays_for_them() {
     let server = WindowServer::start(plan(2, some_lines, Counting::Never), true).await;
-    let config = format!("[loop]\nplanning = true\nintent_gate = true\n{SIDE}");
+    let able = "[models.local.capabilities]\nstructured_output = true\n";
+    let config = format!("{able}[loop]\nplanning = true\nintent_gate = true\n{SIDE}");
     let daemon = daemon(&server, 400_000, &config).await;
     let client = daemon.client().await;
     let (session, mut follower) = begin(&daemon, &client, None, "the whole of it").await;
@@ -204,6 +205,13 @@ async fn a_session_gets_its_title_its_summary_and_its_label_from_a_model_and_pay
         }
     }
     assert_eq!(row.usage, spent, "what was asked beside it is charged");
+    // A model that can is held to the form of the one answer that has one.
+    for asked in server.log().beside {
+        let body: Value = serde_json::from_str(&asked).unwrap();
+        let sorted = asked.contains("You sort what a person says");
+        let strict = body.pointer("/response_format/json_schema/strict");
+        assert_eq!(strict, sorted.then_some(&Value::Bool(true)), "{asked}");
+    }
     // People see it.
     let shown = daemon.agentctl(&["show", "The big file"]).await;
     assert!(

@@ -292,6 +292,8 @@ async fn a_closed_session_takes_no_input_and_a_removed_one_is_gone_also_after_a_
             refused.stderr
         );
     }
+    let spent = json(&first, &["usage"]).await[0].take();
+    assert!(spent["usage"]["output"].as_u64().unwrap() > 0, "{spent}");
     let done = first.agentctl(&["rm", "-f", "busy", "old", "-o", "json"]).await;
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let rows: Value = serde_json::from_str(&done.stdout).unwrap();
@@ -307,4 +309,13 @@ async fn a_closed_session_takes_no_input_and_a_removed_one_is_gone_also_after_a_
         ctl(&second, &["rm", session], 3).await;
     }
     assert_eq!(json(&second, &["ps", "-a"]).await, Value::Array(Vec::new()));
+    // What they spent is not gone with them.
+    let still = json(&second, &["usage"]).await[0].take();
+    assert_eq!(still["group"], spent["group"]);
+    for count in ["/steps", "/usage/output"] {
+        let of = |row: &Value| row.pointer(count).and_then(Value::as_u64).unwrap();
+        assert!(of(&still) >= of(&spent), "{still} after {spent}");
+    }
+    let removed = json(&second, &["usage", "--by", "session"]).await;
+    assert_eq!(removed[0]["group"], "(removed)");
 }

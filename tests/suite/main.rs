@@ -43,6 +43,7 @@ mod subagents;
 mod talk;
 mod terminals;
 mod tree_files;
+mod typed_answers;
 mod viewers;
 
 use agentd_bench::model_server::ModelServer;

@@ -1,9 +1,10 @@
 //! Tool servers of other people, used by sessions: asked about, approved, denied; they crash, hang and end.
 
-use agentd_client::Client;
+use agentd_client::{Client, Push};
 use agentd_protocol::{
-    ApprovalId, Block, CancelTurnParams, CreateParams, DecideParams, Decision, EffectClass, EndReason, Event,
-    EventBody, PermissionMode, Scope, SendParams, ToolOutcome, ToolStatus, TurnFinished,
+    ApprovalId, AttachParams, Block, CancelTurnParams, CreateParams, DecideParams, Decision, Delta,
+    EffectClass, EndReason, Event, EventBody, PermissionMode, Scope, SendParams, ToolOutcome, ToolStatus,
+    TurnFinished,
 };
 use agentd_tests::{
     Daemon, DaemonOptions, Follower, check_log, eventually, marked, tool_server, tool_servers, within,
@@ -188,12 +189,22 @@ async fn i3_a_server_that_crashes_in_a_call_leaves_one_result_and_the_next_call_
     follower
         .until("the call", |body| matches!(body, EventBody::ToolStarted(_)))
         .await;
-    eventually("the server works on it", || !server_processes(&daemon).is_empty()).await;
-    let mut busy = false;
-    while !busy {
-        let rows = within("the servers are listed", client.servers()).await.unwrap();
-        busy = rows.iter().any(|row| row.busy > 0);
-    }
+    // It tells its progress, so it works on it.
+    let live = AttachParams {
+        session: session.clone(),
+        deltas: true,
+        ..AttachParams::default()
+    };
+    let mut viewer = client.attach(&live).await.unwrap();
+    within("the server works on it", async {
+        loop {
+            let news = viewer.next().await.expect("it stays attached");
+            if matches!(news, Push::Delta(Delta::ToolOutput { .. })) {
+                return;
+            }
+        }
+    })
+    .await;
     signal(&server_processes(&daemon), Signal::KILL);
     let end = follower.turn_finished(1).await;
     assert_eq!(

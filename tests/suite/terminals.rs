@@ -6,12 +6,12 @@ use agentd_tests::{Daemon, binaries, eventually, skipped};
 use std::process::Command;
 
 /// A tmux server of its own with one window a terminal; it dies with the test.
-struct Terminals {
+pub(crate) struct Terminals {
     socket: String,
 }
 
 impl Terminals {
-    fn start(name: &str) -> Option<Self> {
+    pub(crate) fn start(name: &str) -> Option<Self> {
         let socket = format!("agentd-{name}-{}", std::process::id());
         let terminals = Self { socket };
         terminals
@@ -30,13 +30,13 @@ impl Terminals {
         output.is_ok_and(|output| output.status.success())
     }
 
-    fn open(&self, window: &str, command: &str) {
+    pub(crate) fn open(&self, window: &str, command: &str) {
         // With the colon it is the session; without, a window whose name begins like it, as the first one's does at times.
         let opened = self.tmux(&["new-window", "-d", "-t", "t:", "-n", window, command]);
         assert!(opened, "tmux opens a window");
     }
 
-    fn keys(&self, window: &str, keys: &[&str]) {
+    pub(crate) fn keys(&self, window: &str, keys: &[&str]) {
         let target = format!("t:{window}");
         let mut args = vec!["send-keys", "-t", &target];
         // A semicolon at the end of a word would end tmux's command.
@@ -49,7 +49,7 @@ impl Terminals {
     }
 
     #[expect(clippy::disallowed_methods, reason = "looks at real terminals")]
-    fn screen(&self, window: &str) -> String {
+    pub(crate) fn screen(&self, window: &str) -> String {
         let target = format!("t:{window}");
         let args = [
             "-L",
@@ -69,7 +69,7 @@ impl Terminals {
             .unwrap_or_default()
     }
 
-    async fn shows(&self, window: &str, text: &str) {
+    pub(crate) async fn shows(&self, window: &str, text: &str) {
         let what = format!("terminal {window} shows {text:?}");
         eventually(&what, || {
             let screen = self.screen(window);
@@ -85,7 +85,7 @@ impl Drop for Terminals {
     }
 }
 
-fn agentctl(daemon: &Daemon, args: &str) -> String {
+pub(crate) fn agentctl(daemon: &Daemon, args: &str) -> String {
     let ctl = binaries().agentctl.display();
     let socket = daemon.socket();
     // The window stays open, so that the last screen can be read.

@@ -5,7 +5,7 @@ use crate::clock::now;
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::failure::{Failure, FaultRow};
-use crate::render::{Paint, clean, json_for_terminal, table};
+use crate::render::{Column, Paint, clean, json_for_terminal, table};
 use agentd_protocol::Timestamp;
 use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
@@ -16,6 +16,8 @@ pub(crate) struct Terminal {
     pub(crate) stdin: bool,
     pub(crate) stdout: bool,
     pub(crate) stderr: bool,
+    /// What COLUMNS says.
+    columns: Option<usize>,
     paint: (Paint, Paint),
 }
 
@@ -37,6 +39,10 @@ impl Terminal {
             stdin: io::stdin().is_terminal(),
             stdout,
             stderr,
+            columns: environment
+                .get("COLUMNS")
+                .and_then(|columns| columns.trim().parse().ok())
+                .filter(|columns| *columns > 0),
             paint: (paint(stdout), paint(stderr)),
         }
     }
@@ -46,19 +52,23 @@ impl Terminal {
         self.stdin && self.stdout && self.stderr
     }
 
-    /// Columns of the terminal on stdout.
+    /// Columns of the terminal on stdout; COLUMNS knows better.
     pub(crate) fn width(&self) -> Option<usize> {
-        self.stdout
-            .then(terminal_size::terminal_size)
-            .flatten()
-            .map(|(width, _)| usize::from(width.0))
+        let asked = || Some(usize::from(terminal_size::terminal_size()?.0.0));
+        self.stdout.then(|| self.columns.or_else(asked)).flatten()
+    }
+
+    /// Lines of the terminal on stdout.
+    pub(crate) fn height(&self) -> Option<usize> {
+        let size = self.stdout.then(terminal_size::terminal_size).flatten();
+        size.map(|(_, height)| usize::from(height.0))
     }
 }
 
 /// A row of a list: its name, its table cells and (by serde) its JSON shape.
 pub(crate) trait Row: Serialize {
     /// The headings.
-    fn columns(wide: bool) -> Vec<&'static str>;
+    fn columns(wide: bool) -> Vec<Column>;
     /// One cell a heading. Cells may hold anything; the table cleans them.
     fn cells(&self, wide: bool, now: Timestamp) -> Vec<String>;
     /// What `-o name` and `-q` print.
@@ -146,7 +156,7 @@ impl Output {
             Format::Table | Format::Wide => {
                 let (wide, moment) = (self.wide(), now());
                 let cells: Vec<_> = rows.iter().map(|row| row.cells(wide, moment)).collect();
-                let width = self.terminal.width();
+                let width = self.terminal.width().filter(|_| !wide);
                 self.raw(table(&R::columns(wide), &cells, width, self.paint()).as_bytes())
             }
             Format::Jsonl => rows.iter().try_for_each(|row| {

@@ -2,6 +2,7 @@
 
 mod amount;
 mod approval;
+mod approval_row;
 mod context;
 mod live;
 mod live_output;
@@ -15,17 +16,18 @@ mod transcript;
 
 pub(crate) use agentd_text::{for_terminal as clean, json_for_terminal, one_line};
 pub(crate) use amount::{age, count, dollars, span, tokens, word};
-pub(crate) use approval::{approval_lines, choices_line};
+pub(crate) use approval::{approval_lines, choices_line, plan_lines};
+pub(crate) use approval_row::ApprovalRow;
 pub(crate) use context::ContextDetail;
 pub(crate) use live::{Early, LiveText, Rest};
 pub(crate) use live_output::LiveOutput;
 pub(crate) use node_rows::{ModelRow, ServerListRow, ToolListRow, UsageListRow};
 pub(crate) use paint::Paint;
 pub(crate) use prompt::prompt_text;
-pub(crate) use rows::{ApprovalRow, SessionDetail, SessionRow};
+pub(crate) use rows::{SessionDetail, SessionRow};
 pub(crate) use summary::summary;
-pub(crate) use table::table;
-pub(crate) use transcript::{Line, Tag, Transcript, below, decided_by};
+pub(crate) use table::{Column, table};
+pub(crate) use transcript::{Line, Tag, Transcript, below, decided_by, decided_how};
 
 #[cfg(test)]
 mod tests;

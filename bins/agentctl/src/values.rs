@@ -1,7 +1,8 @@
 //! Values of flags: budgets, labels, durations, moments, rules, texts from files.
 
 use crate::failure::Failure;
-use agentd_protocol::{Block, Budget, Labels, Timestamp};
+use agentd_protocol::{Block, Budget, EVENT_KINDS, Labels, Timestamp};
+use std::collections::BTreeSet;
 use std::io::Read as _;
 use std::path::Path;
 use std::time::Duration;
@@ -91,6 +92,32 @@ fn count(text: &str) -> Result<u64, String> {
         .ok()
         .and_then(|n| n.checked_mul(factor))
         .ok_or_else(|| format!("{text:?} is not a count such as 500, 200k or 1M"))
+}
+
+/// Types of events and families of them: each must be one, or nothing would ever be shown.
+pub(crate) fn kinds(asked: &[String]) -> Result<(), Failure> {
+    let families: BTreeSet<&str> = EVENT_KINDS.iter().filter_map(|kind| family(kind)).collect();
+    let known = |kind: &str| EVENT_KINDS.contains(&kind) || families.contains(kind) || kind == "unknown";
+    let Some(bad) = asked.iter().find(|kind| !known(kind)) else {
+        return Ok(());
+    };
+    let of_family = family(bad).filter(|family| families.contains(family));
+    let hint = match of_family {
+        Some(of) => {
+            let types = EVENT_KINDS.iter().filter(|kind| family(kind) == Some(of));
+            format!("the types of {of}: {}", Vec::from_iter(types.copied()).join(", "))
+        }
+        None => format!(
+            "families of types: {}; or one type, such as tool.finished",
+            Vec::from_iter(families).join(", ")
+        ),
+    };
+    Err(Failure::invalid(format!("{bad:?} is no type of event"), &hint))
+}
+
+/// `tool` of `tool.finished`.
+fn family(kind: &str) -> Option<&str> {
+    kind.split_once('.').map(|(family, _)| family)
 }
 
 /// The text of a file, or of stdin for `-`.
@@ -198,6 +225,26 @@ mod tests {
         assert_eq!(since("1h ago", now), Ok(Timestamp(now.0 - 3_600_000)));
         assert_eq!(since("2025-11-20T09:00:00.123Z", now), Ok(now));
         assert!(since("yesterday", now).is_err());
+    }
+
+    #[test]
+    fn kinds_are_types_or_families_of_types() {
+        let asked = |kinds: &[&str]| kinds_of(kinds).map_err(|failure| failure.fault());
+        assert!(asked(&[]).is_ok() && asked(&["tool", "turn.finished", "side_call"]).is_ok());
+        let fault = asked(&["tool", "bogus"]).unwrap_err();
+        assert_eq!(fault.message, "\"bogus\" is no type of event");
+        let hint = fault.hint.unwrap();
+        assert!(hint.contains("model") && hint.contains("tool,"), "{hint}");
+        let hint = asked(&["tool.finish"]).unwrap_err().hint.unwrap();
+        assert_eq!(
+            hint,
+            "the types of tool: tool.proposed, tool.started, tool.finished"
+        );
+        assert!(asked(&[""]).is_err());
+    }
+
+    fn kinds_of(asked: &[&str]) -> Result<(), Failure> {
+        kinds(&asked.iter().map(|kind| (*kind).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod approvals;
 mod attach;
 mod audit;
+mod before_run;
 mod config;
 mod context;
 mod daemon;
@@ -18,7 +19,7 @@ mod policy;
 mod run;
 mod send;
 mod transfer;
-mod tree;
+pub(crate) mod tree;
 mod wait;
 
 use crate::cli::Verb;

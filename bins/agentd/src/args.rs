@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3",
         value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) demo: Option<u32>,
-    /// Check the configuration and exit
+    /// Check the configuration and the files that it names, and exit
     #[arg(long)]
     pub(crate) check_config: bool,
     /// Print the configuration with where each value comes from, and exit

@@ -51,6 +51,11 @@ fn main() -> ExitCode {
     if let Err(error) = agentd_node::check_rules(&loaded, &environment) {
         return fail(error.exit_code(), &error.to_string());
     }
+    if args.check_config
+        && let Err(error) = agentd_node::check_files(&loaded)
+    {
+        return fail(error.exit_code(), &error.to_string());
+    }
     if args.print_config || args.check_config {
         let text = if args.print_config {
             loaded.view(true)

@@ -77,6 +77,7 @@ async fn serve(
 ) -> Result<Ended, NodeError> {
     let socket = paths.socket.clone();
     let demo = args.demo;
+    let temporary = demo.is_some() && args.data_dir.is_none();
     let notify = environment.get("NOTIFY_SOCKET").cloned();
     let path = environment.get("PATH").cloned().unwrap_or_default();
     let drain_timeout = loaded.settings.node.drain_timeout;
@@ -90,7 +91,7 @@ async fn serve(
     let ctl = agentctl(node.socket(), node.default_socket(), &path);
     announce(&node, notify.as_deref(), demo.is_none().then_some(&ctl));
     let showing = demo.map(|n| tokio::spawn(demo::show(n, socket, ctl)));
-    let telling = tokio::spawn(tell_signal(drain_timeout));
+    let telling = tokio::spawn(tell_signal(drain_timeout, temporary));
     let ended = node.until_ended().await;
     telling.abort();
     if let Some(showing) = showing {
@@ -101,7 +102,7 @@ async fn serve(
 }
 
 /// The node obeys the signals; a person who pressed Ctrl-C wants to know what is waited for.
-async fn tell_signal(drain_timeout: Duration) {
+async fn tell_signal(drain_timeout: Duration, temporary: bool) {
     let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
         return;
@@ -110,8 +111,13 @@ async fn tell_signal(drain_timeout: Duration) {
         _ = term.recv() => {}
         _ = int.recv() => {}
     }
+    let after = if temporary {
+        "The demo's sessions and files go with it"
+    } else {
+        "Open turns go on at the next start"
+    };
     say(&format!(
-        "stopping: calls that run may end within {} s; a second Ctrl-C (or SIGTERM) stops at once. Open turns go on at the next start",
+        "stopping: calls that run may end within {} s; a second Ctrl-C (or SIGTERM) stops at once. {after}",
         drain_timeout.as_secs()
     ));
 }
@@ -131,7 +137,6 @@ fn announce(node: &Node, notify: Option<&str>, ctl: Option<&String>) {
         ),
         format!("  model: {}", node.model_note()),
         format!("  data:  {}", node.data_dir().display()),
-        "  web:   off (this version has none)".to_owned(),
     ];
     if let Some(ctl) = ctl {
         lines.push(format!("  next:  {ctl} run \"what does this project do?\""));

@@ -1,7 +1,7 @@
 //! What a model client understands: admission to one provider.
 
 use crate::done::Done;
-use agentd_protocol::{CredentialStatus, FailureClass, SessionId, Timestamp, Usage};
+use agentd_protocol::{CredentialStatus, FailureClass, LastCall, SessionId, Timestamp, Usage};
 use agentd_provider::{Counted, Rates};
 use ractor::ActorRef;
 use std::time::Duration;
@@ -214,6 +214,8 @@ pub struct ProviderStatus {
     pub credentials: Vec<(String, CredentialStatus)>,
     /// Windows that models were found to have.
     pub windows: Vec<(String, u64)>,
+    /// How the last call ended that told something of the provider.
+    pub last_call: Option<LastCall>,
 }
 
 /// Messages of a model client.

@@ -78,8 +78,6 @@ pub enum CallEvent {
     Waiting(Option<Place>),
     /// It has its permit and talks to the provider.
     Granted {
-        /// With this credential.
-        credential: Option<String>,
         /// The window that the model was found to have.
         window: Option<u64>,
     },

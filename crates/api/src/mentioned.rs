@@ -5,9 +5,9 @@ use crate::prompting::blocking;
 use crate::words::cut;
 use agentd_actor_kit::{GateMsg, JudgeRequest};
 use agentd_policy::Subject;
-use agentd_prompt::{AttachLimits, Place, attached, mentions, places_of};
+use agentd_prompt::{AttachLimits, Place, attached, mentions, outside_mentions, places_of};
 use agentd_protocol::{Block, EffectClass, Fault, PermissionMode, SessionId, VerdictKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Whose input it is.
 #[derive(Debug, Clone)]
@@ -32,24 +32,48 @@ impl Api {
             Block::Text { text } => Some(text.as_str()),
             _ => None,
         });
-        let mut named: Vec<_> = texts.flat_map(mentions).collect();
+        let (mut named, mut outside) = (Vec::new(), Vec::new());
+        for text in texts {
+            named.extend(mentions(text));
+            outside.extend(outside_mentions(text));
+        }
+        outside.retain(|_| speaker.person);
         let most = usize::try_from(self.parts.settings.agents.mentions).unwrap_or(usize::MAX);
         let over = named.len().saturating_sub(most);
         named.truncate(most);
-        if named.is_empty() {
+        outside.truncate(most);
+        if named.is_empty() && outside.is_empty() {
             return Ok((content, Vec::new()));
         }
         let workdir = PathBuf::from(&speaker.workdir);
         let dir = workdir.clone();
         let asked: Vec<String> = named.iter().map(|mention| mention.path.clone()).collect();
-        let places = blocking("the mentioned files", move || places_of(&dir, named)).await?;
-        let notices = self.unfound(speaker, &asked, &places);
-        let (mut allowed, mut text) = (Vec::new(), String::new());
+        let looked = blocking("the mentioned files", move || {
+            // `@/components/x` is how some languages name a module.
+            outside.retain(|mention| {
+                !mention.path.starts_with('/') || Path::new(&mention.path).symlink_metadata().is_ok()
+            });
+            (places_of(&dir, named), outside)
+        });
+        let (places, outside) = looked.await?;
+        let mut notices = unfound(speaker, &asked, &places);
+        let (mut allowed, mut left_out) = (Vec::new(), Vec::new());
+        for mention in outside {
+            let why = "it is outside of the working directory".to_owned();
+            left_out.push((mention.path, why));
+        }
         for place in places {
             match self.forbidden(speaker, &place).await? {
-                Some(why) => text.push_str(&format!("[{} is not attached: {why}]\n", place.path)),
+                Some(why) => left_out.push((place.path, why)),
                 None => allowed.push(place),
             }
+        }
+        // The log has it for the model, too, which may ask to read it.
+        let mut text = String::new();
+        for (path, why) in &left_out {
+            let path = cut(path);
+            text.push_str(&format!("[{path} is not attached: {why}]\n"));
+            notices.push(format!("@{path} is not attached: {why}"));
         }
         let limits = self.attach_limits();
         text.push_str(
@@ -68,17 +92,6 @@ impl Api {
             content.push(Block::text(format!("\n\n{}", text.trim_end())));
         }
         Ok((content, notices))
-    }
-
-    /// What was written like a mention and names nothing. The words of a command's file are not the person's.
-    fn unfound(&self, speaker: &Speaker, asked: &[String], places: &[Place]) -> Vec<String> {
-        let found = |path: &String| places.iter().any(|place| place.mention.path == *path);
-        let missing = asked.iter().filter(|path| speaker.person && !found(path));
-        let told = missing.map(|path| {
-            let path = cut(path);
-            format!("@{path} names no file in the working directory: nothing is attached, and it stays text")
-        });
-        told.collect()
     }
 
     fn attach_limits(&self) -> AttachLimits {
@@ -124,4 +137,15 @@ impl Api {
         }
         Ok(None)
     }
+}
+
+/// What was written like a mention and names nothing. The words of a command's file are not the person's.
+fn unfound(speaker: &Speaker, asked: &[String], places: &[Place]) -> Vec<String> {
+    let found = |path: &String| places.iter().any(|place| place.mention.path == *path);
+    let missing = asked.iter().filter(|path| speaker.person && !found(path));
+    let told = missing.map(|path| {
+        let path = cut(path);
+        format!("@{path} names no file in the working directory: nothing is attached, and it stays text")
+    });
+    told.collect()
 }

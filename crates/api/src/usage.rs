@@ -1,8 +1,8 @@
-//! `usage.query`: tokens and money, from the list rows.
+//! `usage.query`: tokens and money, from the list rows and from what the store remembers of deleted sessions.
 
 use crate::api::Api;
-use agentd_protocol::{Fault, Summary, Usage, UsageParams, UsageRow};
-use agentd_store::Filter;
+use agentd_protocol::{Fault, Usage, UsageParams, UsageRow};
+use agentd_store::{Filter, Spending};
 use std::collections::BTreeMap;
 
 const PAGE: u32 = 500;
@@ -10,6 +10,8 @@ const PAGE: u32 = 500;
 const MAX_GROUPS: usize = 5_000;
 const REST: &str = "(others)";
 const NO_LABEL: &str = "(none)";
+/// The group of deleted sessions, where each session is a group.
+const REMOVED: &str = "(removed)";
 
 impl Api {
     pub(crate) async fn usage(&self, params: &UsageParams) -> Result<Vec<UsageRow>, Fault> {
@@ -27,9 +29,24 @@ impl Api {
                 break;
             };
             for row in rows {
-                add(&mut groups, &row.summary, by);
+                let summary = row.summary;
+                let spent = Spending {
+                    model: summary.model,
+                    labels: summary.labels,
+                    sessions: 1,
+                    steps: summary.steps,
+                    usage: summary.usage,
+                    cost_usd: summary.cost_usd,
+                };
+                add(&mut groups, &spent, by, || summary.session.to_string());
             }
             filter.after = Some(last);
+        }
+        for spent in self.parts.backend.spent().await? {
+            let has = |(key, value)| spent.labels.get(key) == Some(value);
+            if params.labels.iter().all(has) {
+                add(&mut groups, &spent, by, || REMOVED.to_owned());
+            }
         }
         let mut rows: Vec<UsageRow> = groups.into_values().collect();
         rows.sort_by(|a, b| {
@@ -41,11 +58,16 @@ impl Api {
     }
 }
 
-fn add(groups: &mut BTreeMap<String, UsageRow>, summary: &Summary, by: &str) {
+fn add(
+    groups: &mut BTreeMap<String, UsageRow>,
+    spent: &Spending,
+    by: &str,
+    session: impl FnOnce() -> String,
+) {
     let mut group = match by {
-        "model" => summary.model.clone(),
-        "session" => summary.session.to_string(),
-        label => summary
+        "model" => spent.model.clone(),
+        "session" => session(),
+        label => spent
             .labels
             .get(label)
             .cloned()
@@ -61,8 +83,8 @@ fn add(groups: &mut BTreeMap<String, UsageRow>, summary: &Summary, by: &str) {
         usage: Usage::default(),
         cost_usd: 0.0,
     });
-    row.sessions += 1;
-    row.steps = row.steps.saturating_add(summary.steps);
-    row.usage = row.usage.plus(summary.usage);
-    row.cost_usd += summary.cost_usd;
+    row.sessions = row.sessions.saturating_add(spent.sessions);
+    row.steps = row.steps.saturating_add(spent.steps);
+    row.usage = row.usage.plus(spent.usage);
+    row.cost_usd += spent.cost_usd;
 }

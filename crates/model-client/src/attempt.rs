@@ -118,7 +118,6 @@ pub(crate) async fn run<C: Caller>(caller: &C, start: CallStart) {
     };
     let credential = permit.credential().map(str::to_owned);
     news.send(CallEvent::Granted {
-        credential: credential.clone(),
         window: permit.window(),
     });
     let called = stream(caller, &start, &news, &mut permit).await;

@@ -7,8 +7,9 @@ use crate::health::Cooldowns;
 use crate::pace::Pace;
 use crate::queue::{Pick, Queue, Waiter};
 use crate::setup::{Notice, Setup, Step};
+use crate::view::told;
 use agentd_actor_kit::{Ask, CallOutcome, Grant, Outlook, Refusal};
-use agentd_protocol::{FailureClass, Stamp, Timestamp};
+use agentd_protocol::{FailureClass, LastCall, Stamp, Timestamp};
 use agentd_provider::Rates;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -60,6 +61,7 @@ pub struct Admission<T> {
     /// By model: the pause for which calls were refused.
     refused: BTreeMap<String, Refused>,
     wake: Option<Timestamp>,
+    pub(super) last_call: Option<LastCall>,
 }
 
 impl<T> Admission<T> {
@@ -80,6 +82,7 @@ impl<T> Admission<T> {
             windows: BTreeMap::new(),
             refused: BTreeMap::new(),
             wake: None,
+            last_call: None,
         }
     }
 
@@ -308,6 +311,10 @@ impl<T> Admission<T> {
         let now = stamp.at;
         let (class, wish_ms) = match outcome {
             CallOutcome::Answered { .. } => {
+                self.last_call = Some(LastCall {
+                    at: now,
+                    failed: None,
+                });
                 self.credentials.answered(call);
                 self.circuit.worked(call.number, now);
                 return None;
@@ -326,6 +333,7 @@ impl<T> Admission<T> {
                 (*class, *retry_after_ms)
             }
         };
+        self.last_call = told(class, now).or(self.last_call);
         match class {
             FailureClass::RateLimited | FailureClass::QuotaExhausted | FailureClass::Auth => {
                 self.circuit.worked(call.number, now);

@@ -2,8 +2,23 @@
 
 use crate::state::Admission;
 use agentd_actor_kit::{Hold, Place, ProviderStatus};
-use agentd_protocol::{SessionId, Timestamp};
+use agentd_protocol::{FailureClass, LastCall, SessionId, Timestamp};
 use std::collections::BTreeSet;
+
+/// What a failed call tells of its provider, if anything.
+pub(crate) const fn told(class: FailureClass, at: Timestamp) -> Option<LastCall> {
+    let failed = match class {
+        FailureClass::Internal | FailureClass::Cancelled => return None,
+        // It read the request, so it answers.
+        FailureClass::ContextOverflow | FailureClass::ContentFilter | FailureClass::InvalidRequest => None,
+        FailureClass::RateLimited
+        | FailureClass::QuotaExhausted
+        | FailureClass::Auth
+        | FailureClass::Overloaded
+        | FailureClass::Transient => Some(class),
+    };
+    Some(LastCall { at, failed })
+}
 
 impl<T> Admission<T> {
     /// Where the last call of a session that waits stands.
@@ -41,6 +56,7 @@ impl<T> Admission<T> {
                 .iter()
                 .map(|(model, tokens)| (model.clone(), *tokens))
                 .collect(),
+            last_call: self.last_call,
         }
     }
 

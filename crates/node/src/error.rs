@@ -24,6 +24,9 @@ pub enum NodeError {
     /// Permission rules cannot be read, or contradict their examples.
     #[error("{0}")]
     Rules(String),
+    /// Files that the configuration names cannot be used.
+    #[error("{0}")]
+    Files(String),
     /// Nobody could be told of questions as the configuration wants.
     #[error(transparent)]
     Webhook(#[from] agentd_webhook::WebhookError),
@@ -31,7 +34,9 @@ pub enum NodeError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// Another daemon listens on the socket.
-    #[error("another agentd listens on {0}; stop it, or give --socket PATH and --data-dir DIR")]
+    #[error(
+        "another agentd listens on {0}; use that one (agentctl --socket {0} ps), stop it (agentctl --socket {0} daemon stop), or start this one with another --data-dir DIR"
+    )]
     SocketInUse(PathBuf),
     /// The socket cannot be made.
     #[error("cannot listen on {path}: {why}")]
@@ -81,6 +86,7 @@ impl NodeError {
             Self::NoHome
             | Self::Unsupported(_)
             | Self::Rules(_)
+            | Self::Files(_)
             | Self::Webhook(_)
             | Self::Store(StoreError::BadUrl { .. } | StoreError::NotInBuild { .. }) => 2,
             Self::SocketInUse(_) | Self::Store(StoreError::InUse { .. }) => 69,

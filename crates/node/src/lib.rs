@@ -11,6 +11,7 @@ mod error;
 mod herald;
 mod indexing;
 mod logs;
+mod named_files;
 mod node;
 mod notify;
 mod paths;
@@ -27,6 +28,7 @@ mod view;
 
 pub use error::NodeError;
 pub use logs::start_logging;
+pub use named_files::check_files;
 pub use node::{Ended, Node, NodeArgs};
 pub use notify::notify_ready;
 pub use paths::{Paths, Surroundings};

@@ -47,7 +47,11 @@ pub fn check_rules(loaded: &Loaded, environment: &BTreeMap<String, String>) -> R
 
 /// Opens the store and registers this node.
 pub(crate) async fn open_store(settings: &Settings, paths: &Paths) -> Result<Arc<dyn Backend>, NodeError> {
-    let backend = agentd_store::open(&settings.store.url, &paths.data_dir, Options::default())?;
+    let options = Options {
+        address: paths.socket.display().to_string(),
+        ..Options::default()
+    };
+    let backend = agentd_store::open(&settings.store.url, &paths.data_dir, options)?;
     backend.register_node(&node_name(settings), REGISTRATION).await?;
     Ok(backend)
 }

@@ -55,6 +55,8 @@ impl NodeView for View {
                 row.running = status.running;
                 row.waiting = status.waiting;
                 row.paused_until = status.paused_until;
+                row.last_call = status.last_call;
+                row.untried = row.untried && status.last_call.is_none();
                 row.credentials = self.credentials(provider, &row.model, &status);
             }
         }

@@ -32,7 +32,7 @@ pub use attach::{AttachLimits, Place, attached, places_of};
 pub use base::template_of;
 pub use commands::{command_list, command_text};
 pub use instructions::instruction_files;
-pub use mention::{Mention, mentions};
+pub use mention::{Mention, mentions, outside_mentions};
 pub use places::{Origin, PROJECT_DIRECTORY, Places};
 pub use prompt::{Layers, build, session_prompt, sources};
 pub use side::{SideQuestion, intent_question, summary_question, title_question};

@@ -13,10 +13,33 @@ pub struct Mention {
 /// The longest path.
 const MAX_PATH: usize = 1_024;
 
+impl Mention {
+    /// It names a place from the root or the home directory, so nothing in the working directory.
+    #[must_use]
+    pub fn is_outside(&self) -> bool {
+        self.path.starts_with(['/', '~'])
+    }
+}
+
 /// The mentions of a text in order, each once. An `@` inside a word (an e-mail address), after a backslash, or before an
 /// absolute path is text.
 #[must_use]
 pub fn mentions(text: &str) -> Vec<Mention> {
+    let mut found = written(text);
+    found.retain(|mention| !mention.is_outside());
+    found
+}
+
+/// What is written like a mention and is none, since it names a place outside of every working directory: who wrote it
+/// may have meant one.
+#[must_use]
+pub fn outside_mentions(text: &str) -> Vec<Mention> {
+    let mut found = written(text);
+    found.retain(Mention::is_outside);
+    found
+}
+
+fn written(text: &str) -> Vec<Mention> {
     let mut found: Vec<Mention> = Vec::new();
     let mut before = ' ';
     let mut fenced = false;
@@ -93,7 +116,8 @@ fn ends_a_word(c: char) -> bool {
 fn named(path: &str, lines: Option<(u32, u32)>) -> Option<Mention> {
     let fine = !path.is_empty()
         && path.len() <= MAX_PATH
-        && !path.starts_with(['/', '~', '-'])
+        && !path.starts_with('-')
+        && !matches!(path, "/" | "~")
         && !path.chars().any(char::is_control);
     fine.then(|| Mention {
         path: path.to_owned(),
@@ -177,6 +201,21 @@ mod tests {
             "@@a",
         ] {
             assert_eq!(read(text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_names_a_place_outside_is_told_apart() {
+        let outside = |text: &str| -> Vec<String> {
+            let found = outside_mentions(text).into_iter();
+            found.map(|mention| mention.path).collect()
+        };
+        assert_eq!(
+            outside("see @/etc/passwd, @a.rs and @~/.ssh/id_rsa:3."),
+            ["/etc/passwd", "~/.ssh/id_rsa"]
+        );
+        for text in ["ana@/etc", "@/", "@~", "`@/etc/passwd`", "/etc/passwd", "@a.rs"] {
+            assert!(outside(text).is_empty(), "{text}");
         }
     }
 

@@ -168,63 +168,74 @@ pub enum EventBody {
     Unknown,
 }
 
-impl EventBody {
-    /// The contract's name of the type.
-    #[must_use]
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::SessionCreated(_) => "session.created",
-            Self::SessionUpdated(_) => "session.updated",
-            Self::SessionPaused(_) => "session.paused",
-            Self::SessionResumed(_) => "session.resumed",
-            Self::SessionClosed(_) => "session.closed",
-            Self::InputAccepted(_) => "input.accepted",
-            Self::InputCancelled(_) => "input.cancelled",
-            Self::NoteInjected(_) => "note.injected",
-            Self::TurnStarted(_) => "turn.started",
-            Self::ModelStarted(_) => "model.started",
-            Self::ModelFinished(_) => "model.finished",
-            Self::ModelFailed(_) => "model.failed",
-            Self::ToolProposed(_) => "tool.proposed",
-            Self::VerdictGiven(_) => "verdict.given",
-            Self::ApprovalAsked(_) => "approval.asked",
-            Self::ApprovalEscalated(_) => "approval.escalated",
-            Self::ApprovalDecided(_) => "approval.decided",
-            Self::ToolStarted(_) => "tool.started",
-            Self::ToolFinished(_) => "tool.finished",
-            Self::HookFinished(_) => "hook.finished",
-            Self::TodoUpdated(_) => "todo.updated",
-            Self::ModeChanged(_) => "mode.changed",
-            Self::IntentClassified(_) => "intent.classified",
-            Self::PlanUpdated(_) => "plan.updated",
-            Self::JobStarted(_) => "job.started",
-            Self::JobFinished(_) => "job.finished",
-            Self::JobLost(_) => "job.lost",
-            Self::SubagentStarted(_) => "subagent.started",
-            Self::SubagentFinished(_) => "subagent.finished",
-            Self::ContextCompacted(_) => "context.compacted",
-            Self::ContextTruncated(_) => "context.truncated",
-            Self::ContextPruned(_) => "context.pruned",
-            Self::ContextTrimmed(_) => "context.trimmed",
-            Self::CompactionAsked(_) => "compaction.asked",
-            Self::ContextKept(_) => "context.kept",
-            Self::SideCallFinished(_) => "side_call.finished",
-            Self::LimitReached(_) => "limit.reached",
-            Self::WarningRaised(_) => "warning.raised",
-            Self::TurnFinished(_) => "turn.finished",
-            Self::SessionRecovered(_) => "session.recovered",
-            Self::SessionMoved(_) => "session.moved",
-            Self::SessionImported(_) => "session.imported",
-            Self::HistoryStarted(_) => "history.started",
-            Self::HistoryFailed(_) => "history.failed",
-            Self::UndoApplied(_) => "undo.applied",
-            Self::SessionRewound(_) => "session.rewound",
-            Self::SessionForked(_) => "session.forked",
-            Self::RuleAdded(_) => "rule.added",
-            Self::RuleRemoved(_) => "rule.removed",
-            Self::Unknown => "unknown",
+macro_rules! kinds {
+    ($($variant:ident => $name:literal),* $(,)?) => {
+        /// The contract's names of all types.
+        pub const EVENT_KINDS: &[&str] = &[$($name),*];
+
+        impl EventBody {
+            /// The contract's name of the type.
+            #[must_use]
+            pub const fn kind(&self) -> &'static str {
+                match self {
+                    $(Self::$variant(_) => $name,)*
+                    Self::Unknown => "unknown",
+                }
+            }
         }
-    }
+    };
+}
+
+kinds! {
+    SessionCreated => "session.created",
+    SessionUpdated => "session.updated",
+    SessionPaused => "session.paused",
+    SessionResumed => "session.resumed",
+    SessionClosed => "session.closed",
+    InputAccepted => "input.accepted",
+    InputCancelled => "input.cancelled",
+    NoteInjected => "note.injected",
+    TurnStarted => "turn.started",
+    ModelStarted => "model.started",
+    ModelFinished => "model.finished",
+    ModelFailed => "model.failed",
+    ToolProposed => "tool.proposed",
+    VerdictGiven => "verdict.given",
+    ApprovalAsked => "approval.asked",
+    ApprovalEscalated => "approval.escalated",
+    ApprovalDecided => "approval.decided",
+    ToolStarted => "tool.started",
+    ToolFinished => "tool.finished",
+    HookFinished => "hook.finished",
+    TodoUpdated => "todo.updated",
+    ModeChanged => "mode.changed",
+    IntentClassified => "intent.classified",
+    PlanUpdated => "plan.updated",
+    JobStarted => "job.started",
+    JobFinished => "job.finished",
+    JobLost => "job.lost",
+    SubagentStarted => "subagent.started",
+    SubagentFinished => "subagent.finished",
+    ContextCompacted => "context.compacted",
+    ContextTruncated => "context.truncated",
+    ContextPruned => "context.pruned",
+    ContextTrimmed => "context.trimmed",
+    CompactionAsked => "compaction.asked",
+    ContextKept => "context.kept",
+    SideCallFinished => "side_call.finished",
+    LimitReached => "limit.reached",
+    WarningRaised => "warning.raised",
+    TurnFinished => "turn.finished",
+    SessionRecovered => "session.recovered",
+    SessionMoved => "session.moved",
+    SessionImported => "session.imported",
+    HistoryStarted => "history.started",
+    HistoryFailed => "history.failed",
+    UndoApplied => "undo.applied",
+    SessionRewound => "session.rewound",
+    SessionForked => "session.forked",
+    RuleAdded => "rule.added",
+    RuleRemoved => "rule.removed",
 }
 
 macro_rules! from_payload {

@@ -44,7 +44,7 @@ pub use command::*;
 pub use command_history::*;
 pub use delta::{Delta, Fragment};
 pub use event::{EVENT_VERSION, Event, Seq};
-pub use event_body::EventBody;
+pub use event_body::{EVENT_KINDS, EventBody};
 pub use fault::{Fault, FaultClass};
 pub use ids::{AppendId, ApprovalId, CallId, InputId, ParseIdError, SessionId, ToolCallId, TurnId};
 pub use limits::{
@@ -66,7 +66,7 @@ pub use principal::Principal;
 pub use server_row::ServerRow;
 pub use stamp::{Stamp, Timestamp};
 pub use summary::{
-    CredentialHealth, CredentialStatus, ModelStatus, OpenApproval, QueuedInput, RunState, Status, Summary,
-    WaitReason,
+    CredentialHealth, CredentialStatus, LastCall, ModelStatus, OpenApproval, QueuedInput, RunState, Status,
+    Summary, WaitReason,
 };
 pub use vocabulary::*;

@@ -340,6 +340,23 @@ pub struct ModelStatus {
     /// How its credentials are.
     #[serde(default)]
     pub credentials: Vec<CredentialStatus>,
+    /// Whether its server answers is not known: it needs no key, did not answer when the daemon started, and was not called
+    /// since.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub untried: bool,
+    /// The last call to its provider that told something of it; absent: none since the daemon started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_call: Option<LastCall>,
+}
+
+/// How the last call to a provider ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastCall {
+    /// When.
+    pub at: Timestamp,
+    /// Why it failed; absent: the provider answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<FailureClass>,
 }
 
 /// How one credential of a provider is, for one model.

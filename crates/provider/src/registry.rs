@@ -26,6 +26,8 @@ pub(crate) struct Entry {
     /// The model, or why it cannot be used.
     pub(crate) spec: Result<Arc<ModelSpec>, String>,
     pub(crate) note: String,
+    /// It needs no key, and did not answer when it was looked for.
+    pub(crate) untried: bool,
 }
 
 /// All configured models.
@@ -96,6 +98,8 @@ impl Registry {
             waiting: 0,
             paused_until: None,
             credentials: Vec::new(),
+            untried: entry.untried,
+            last_call: None,
         };
         self.models.iter().map(row).collect()
     }
@@ -142,6 +146,7 @@ impl Registry {
             model: spec.model.clone(),
             dialect: Some(spec.dialect),
             note: note.to_owned(),
+            untried: false,
             spec: Ok(Arc::new(spec)),
         };
         self.models.insert(name, entry);

@@ -66,7 +66,11 @@ fn resolve_one(
         Ok((spec, notes)) => (Ok(Arc::new(spec)), notes.join("; ")),
         Err(reason) => (Err(reason), String::new()),
     };
+    let untried = spec.as_ref().is_ok_and(|spec| {
+        spec.credentials.is_empty() && spec.dialect != Dialect::Scripted && server.is_none()
+    });
     Entry {
+        untried,
         provider: model.provider.clone(),
         model: spec
             .as_ref()

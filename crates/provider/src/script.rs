@@ -88,7 +88,10 @@ pub struct ScriptedTurn {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Why it stopped, unless it is plain from the calls.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "words::stop_reason"
+    )]
     pub stop_reason: Option<StopReason>,
     /// The first attempts fail.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,11 +135,66 @@ mod arguments {
     }
 }
 
+/// Words that a log of a newer version may have in any spelling, and a script that a person writes may not.
+mod words {
+    use agentd_protocol::{FailureClass, StopReason};
+    use serde::{Deserialize as _, Deserializer, Serialize, de::Error};
+
+    const CLASSES: [FailureClass; 10] = [
+        FailureClass::RateLimited,
+        FailureClass::Overloaded,
+        FailureClass::Transient,
+        FailureClass::QuotaExhausted,
+        FailureClass::Auth,
+        FailureClass::ContextOverflow,
+        FailureClass::ContentFilter,
+        FailureClass::InvalidRequest,
+        FailureClass::Internal,
+        FailureClass::Cancelled,
+    ];
+    const STOP_REASONS: [StopReason; 9] = [
+        StopReason::EndTurn,
+        StopReason::ToolUse,
+        StopReason::MaxTokens,
+        StopReason::StopSequence,
+        StopReason::PauseTurn,
+        StopReason::Refusal,
+        StopReason::ContentFilter,
+        StopReason::ContextWindow,
+        StopReason::Other,
+    ];
+
+    pub(super) fn class<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FailureClass, D::Error> {
+        one_of(&CLASSES, &String::deserialize(deserializer)?)
+    }
+
+    pub(super) fn stop_reason<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<StopReason>, D::Error> {
+        one_of(&STOP_REASONS, &String::deserialize(deserializer)?).map(Some)
+    }
+
+    fn one_of<T: Serialize + Copy, E: Error>(known: &[T], text: &str) -> Result<T, E> {
+        let name = |value: &T| serde_json::to_value(value).unwrap_or_default();
+        let found = known.iter().find(|value| name(value) == text);
+        found.copied().ok_or_else(|| {
+            let names = known
+                .iter()
+                .map(|value| name(value).as_str().unwrap_or_default().to_owned());
+            E::custom(format!(
+                "{text:?} is none of {}",
+                Vec::from_iter(names).join(", ")
+            ))
+        })
+    }
+}
+
 /// A failure before the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptedFailure {
     /// What kind.
+    #[serde(deserialize_with = "words::class")]
     pub class: FailureClass,
     /// What it says.
     #[serde(default)]

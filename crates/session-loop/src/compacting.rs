@@ -196,6 +196,7 @@ impl Shell {
             credential: compacting.by.credential.clone(),
             system: SUMMARISER,
             text: retelling(&compacting.so_far, part),
+            schema: None,
             max_output: u32::try_from(max_output(spec, &compacting.plan)).unwrap_or(u32::MAX),
             in_background: false,
         })

@@ -35,7 +35,7 @@ impl Shell {
                 run.waits = Some(place);
                 self.live.touch();
             }
-            CallEvent::Granted { window, .. } => {
+            CallEvent::Granted { window } => {
                 run.waits = None;
                 self.live.touch();
                 self.found_window(window);

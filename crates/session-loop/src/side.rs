@@ -7,13 +7,14 @@ use crate::work::Task;
 use crate::workers::ModelJob;
 use agentd_actor_kit::{Alarm, CallEvent, Lane, SessionMsg, Work};
 use agentd_prompt::{SideQuestion, intent_question, summary_question, title_question};
-use agentd_protocol::{Block, CallId, Message, Role, SidePurpose, Usage};
+use agentd_protocol::{Block, CallId, Intent, Message, Role, SidePurpose, Usage};
 use agentd_provider::{
     Adjust, Dialect, EncodedHistory, ModelSpec, Params, Prompt, RequestBody, encode_prefix, encode_suffix,
 };
 use agentd_text::redact_known;
 use agentd_transcript::estimate_tokens;
 use agentd_turn::{Input, ModelAnswer, SideCall, SideEnded};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,9 +41,32 @@ pub(crate) struct Question<'a> {
     pub(crate) credential: Option<String>,
     pub(crate) system: &'a str,
     pub(crate) text: String,
+    /// What its answer must look like, for models that can be held to it: a name and a JSON Schema.
+    pub(crate) schema: Option<(&'static str, Value)>,
     pub(crate) max_output: u32,
     /// Nobody waits for the answer.
     pub(crate) in_background: bool,
+}
+
+/// What is read of an answer to the question for the intent, and nothing else. Limits of numbers and texts are left out:
+/// not every server takes them, and whoever reads the answer checks them.
+fn intent_schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "label": { "type": "string", "enum": [
+                Intent::CodingTask,
+                Intent::RepoAnalysis,
+                Intent::CapabilityQuery,
+                Intent::GeneralChat,
+                Intent::Uncertain,
+            ] },
+            "confidence": { "type": "number" },
+            "reason": { "type": "string" },
+        },
+        "required": ["label", "confidence", "reason"],
+        "additionalProperties": false,
+    })
 }
 
 impl Shell {
@@ -94,6 +118,7 @@ impl Shell {
             credential: side.credential,
             system,
             text,
+            schema: (side.purpose == SidePurpose::Intent).then(|| ("intent", intent_schema())),
             max_output: side.max_output,
             in_background: side.purpose != SidePurpose::Intent,
         };
@@ -129,6 +154,7 @@ impl Shell {
         history.extend(&spec, 0, &messages);
         let params = Params {
             max_output: Some(question.max_output),
+            schema: question.schema.as_ref().map(|(name, schema)| (*name, schema)),
             ..Params::default()
         };
         let created = self.agent.durable().settings.as_ref();

@@ -19,12 +19,14 @@ pub enum StoreError {
         scheme: String,
     },
     /// Another daemon has the store open.
-    #[error("the store at {} is in use by process {}", path.display(), pid.map_or_else(|| "?".to_owned(), |pid| pid.to_string()))]
+    #[error("the store at {} is in use by {}", path.display(), holder(*pid, address.as_deref()))]
     InUse {
         /// The lock file.
         path: PathBuf,
         /// Who holds it, as far as known.
         pid: Option<u32>,
+        /// Its control socket, as far as known.
+        address: Option<String>,
     },
     /// The store was written by a newer agentd.
     #[error("the store has schema version {found}, this build knows up to {known}")]
@@ -91,6 +93,18 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+/// Who has the store, and what can be done about it.
+fn holder(pid: Option<u32>, address: Option<&str>) -> String {
+    let process = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
+    match address {
+        Some(socket) => format!(
+            "{process}, an agentd that listens on {socket}; use that one (agentctl --socket {socket} ps), \
+             stop it (agentctl --socket {socket} daemon stop), or start this one with another --data-dir"
+        ),
+        None => format!("{process}; stop it, or start this one with another --data-dir"),
+    }
 }
 
 impl StoreError {

@@ -21,6 +21,7 @@ mod metrics;
 mod mirror;
 mod open;
 mod read;
+mod spending;
 mod sqlite;
 pub mod testing;
 
@@ -40,3 +41,4 @@ pub use read::{
     Direction, Filter, Integrity, MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, Page, Range, Row, Snapshot, StoredKey,
     Watched, WatchedEvent,
 };
+pub use spending::Spending;

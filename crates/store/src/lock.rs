@@ -6,6 +6,9 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt};
 use std::path::Path;
 
+/// More than a process id and a path.
+const LONGEST_NOTE: u64 = 8_192;
+
 /// Held as long as it lives. The file itself stays; removing it would let two daemons lock two files of one name.
 #[derive(Debug)]
 pub(crate) struct StoreLock {
@@ -13,8 +16,8 @@ pub(crate) struct StoreLock {
 }
 
 impl StoreLock {
-    /// Takes the lock and writes our process id into the file, for people.
-    pub(crate) fn take(path: &Path) -> Result<Self, StoreError> {
+    /// Takes the lock and writes our process id and address into the file, for people.
+    pub(crate) fn take(path: &Path, address: &str) -> Result<Self, StoreError> {
         let io = |error| StoreError::io(path, error);
         let mut options = OpenOptions::new();
         options
@@ -27,15 +30,17 @@ impl StoreLock {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
+                let (pid, address) = holder(&mut file);
                 return Err(StoreError::InUse {
                     path: path.to_owned(),
-                    pid: holder(&mut file),
+                    pid,
+                    address,
                 });
             }
             Err(TryLockError::Error(error)) => return Err(io(error)),
         }
         file.set_len(0).and_then(|()| file.rewind()).map_err(io)?;
-        writeln!(file, "{}", std::process::id()).map_err(io)?;
+        writeln!(file, "{}\n{address}", std::process::id()).map_err(io)?;
         Ok(Self { file })
     }
 
@@ -46,8 +51,12 @@ impl StoreLock {
     }
 }
 
-fn holder(file: &mut File) -> Option<u32> {
+/// Who wrote into the file; an older agentd wrote no address.
+fn holder(file: &mut File) -> (Option<u32>, Option<String>) {
     let mut text = String::new();
-    file.read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    let read = file.take(LONGEST_NOTE).read_to_string(&mut text);
+    let mut lines = text.lines().map(str::trim);
+    let pid = read.ok().and_then(|_| lines.next()?.parse().ok());
+    let address = lines.next().filter(|address| !address.is_empty());
+    (pid, address.map(str::to_owned))
 }

@@ -1,8 +1,8 @@
 //! The two traits that every backend implements.
 
 use crate::{
-    Append, Charge, Filter, Integrity, Outcome, Page, Range, Row, Snapshot, StoreError, StoreMetrics,
-    StoredKey, Watched,
+    Append, Charge, Filter, Integrity, Outcome, Page, Range, Row, Snapshot, Spending, StoreError,
+    StoreMetrics, StoredKey, Watched,
 };
 use agentd_protocol::{Principal, SessionId, Timestamp};
 use async_trait::async_trait;
@@ -42,7 +42,10 @@ pub trait SessionLog: Send + Sync + Debug {
     async fn watch(&self, after: Option<u64>, limit: u32) -> Result<Watched, StoreError>;
     /// What an account was charged so far.
     async fn charged(&self, account: &str) -> Result<Charge, StoreError>;
-    /// Leaves a tombstone: it is gone for readers, and its owner is fenced off. Answers whether it was there.
+    /// What deleted sessions spent, summed up by model and labels.
+    async fn spent(&self) -> Result<Vec<Spending>, StoreError>;
+    /// Leaves a tombstone: it is gone for readers, and its owner is fenced off; what it spent stays with
+    /// [`SessionLog::spent`]. Answers whether it was there.
     async fn delete(&self, session: SessionId) -> Result<bool, StoreError>;
     /// Removes what was deleted before this moment, and expired keys. Answers how many sessions are gone for good.
     async fn purge(&self, before: Timestamp) -> Result<u64, StoreError>;

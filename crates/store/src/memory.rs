@@ -4,7 +4,7 @@ mod state;
 
 use crate::{
     Append, Blob, Charge, Claim, Clock, Filter, Incarnation, Integrity, Outcome, Page, Placement, Range, Row,
-    SessionLog, Snapshot, StoreError, StoredKey, Watched,
+    SessionLog, Snapshot, Spending, StoreError, StoredKey, Watched,
 };
 use agentd_fault_points as fault;
 use agentd_protocol::{Principal, SessionId, Timestamp};
@@ -126,6 +126,10 @@ impl SessionLog for MemoryStore {
 
     async fn charged(&self, account: &str) -> Result<Charge, StoreError> {
         Ok(self.open()?.charged(account))
+    }
+
+    async fn spent(&self) -> Result<Vec<Spending>, StoreError> {
+        Ok(self.open()?.spent.clone())
     }
 
     async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {

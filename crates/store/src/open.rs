@@ -18,6 +18,8 @@ pub struct Options {
     pub read_timeout: Duration,
     /// The largest size of the database file; 0: as much as the disk has.
     pub max_bytes: u64,
+    /// Where we can be reached, for whoever finds the store in use; empty: nowhere.
+    pub address: String,
 }
 
 impl Default for Options {
@@ -28,6 +30,7 @@ impl Default for Options {
             write_timeout: Duration::from_secs(30),
             read_timeout: Duration::from_secs(30),
             max_bytes: 0,
+            address: String::new(),
         }
     }
 }

@@ -5,6 +5,7 @@ mod placement;
 mod queries;
 mod readers;
 mod schema;
+mod spending;
 mod upkeep;
 mod values;
 mod writer;
@@ -17,7 +18,7 @@ use crate::directory::{durable_dir, private_dir, sync_names};
 use crate::lock::StoreLock;
 use crate::{
     Append, Blob, Charge, Clock, Filter, Integrity, Options, Outcome, Page, Range, Row, SessionLog, Snapshot,
-    StoreError, StoredKey, Watched,
+    Spending, StoreError, StoredKey, Watched,
 };
 use agentd_fault_points as fault;
 use agentd_protocol::{Principal, SessionId, Timestamp};
@@ -60,14 +61,14 @@ impl SqliteStore {
         durable_dir(data_dir)?;
         let blobs = data_dir.join("blobs");
         private_dir(&blobs)?;
-        let mut locks = vec![StoreLock::take(&data_dir.join("agentd.lock"))?];
+        let mut locks = vec![StoreLock::take(&data_dir.join("agentd.lock"), &options.address)?];
         let parent = file.parent().unwrap_or(data_dir);
         durable_dir(parent)?;
         if parent != data_dir {
             // Two daemons with different data directories could still name the same file.
             let mut beside = file.as_os_str().to_owned();
             beside.push(".lock");
-            locks.push(StoreLock::take(Path::new(&beside))?);
+            locks.push(StoreLock::take(Path::new(&beside), &options.address)?);
         }
         // SQLite gives its side files the mode of the database.
         let made = OpenOptions::new()
@@ -280,6 +281,10 @@ impl SessionLog for SqliteStore {
         self.readers
             .read(move |reader| queries::charged(reader, &account))
             .await
+    }
+
+    async fn spent(&self) -> Result<Vec<Spending>, StoreError> {
+        self.readers.read(spending::read).await
     }
 
     async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {

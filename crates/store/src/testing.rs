@@ -2,7 +2,7 @@
 
 use crate::{
     Append, Backend, Charge, Claim, Filter, Incarnation, Integrity, Outcome, Page, Placement, Range, Row,
-    SessionLog, Snapshot, StoreError, StoredKey, Watched,
+    SessionLog, Snapshot, Spending, StoreError, StoredKey, Watched,
 };
 use agentd_protocol::{Principal, SessionId, Timestamp};
 use async_trait::async_trait;
@@ -151,6 +151,10 @@ impl SessionLog for CountingLog {
 
     async fn charged(&self, account: &str) -> Result<Charge, StoreError> {
         self.inner.charged(account).await
+    }
+
+    async fn spent(&self) -> Result<Vec<Spending>, StoreError> {
+        self.inner.spent().await
     }
 
     async fn delete(&self, session: SessionId) -> Result<bool, StoreError> {

@@ -4,6 +4,7 @@
 use crate::catalog::object;
 use crate::context::{Finished, ToolContext};
 use crate::prepared::Prepared;
+use crate::read::explain;
 use crate::refusal::{Code, refuse};
 use crate::spec::ToolSpec;
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus};
@@ -12,6 +13,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The longest query that is read.
 const MAX_QUERY: usize = 1_000;
@@ -102,6 +104,9 @@ pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         Ok(path) => path,
         Err(error) => return refuse(Code::Denied, format!("SemanticSearch: {error}.")).into(),
     };
+    if let Err(refusal) = is_there(ctx, &below).await {
+        return refusal.into();
+    }
     let limit = usize::try_from(prepared.number("limit").unwrap_or(USUAL).min(MOST)).unwrap_or(1);
     let query = SearchQuery {
         text: prepared.text("query").to_owned(),
@@ -113,6 +118,21 @@ pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
         Ok(found) => show(found, limit, ctx).await.into(),
         Err(why) => refuse(Code::Tool, format!("SemanticSearch: {why}. Use Grep meanwhile.")).into(),
     }
+}
+
+/// A search below what is not there would find nothing, and say only that.
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+async fn is_there(ctx: &ToolContext, below: &Path) -> Result<(), ToolOutcome> {
+    if below.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let (workdir, below) = (Arc::clone(&ctx.workdir), below.to_owned());
+    let look = tokio::task::spawn_blocking(move || {
+        let found = workdir.entry(&below);
+        found.map(drop).map_err(|error| explain(&workdir, &below, &error))
+    });
+    let refused = |error: tokio::task::JoinError| refuse(Code::Tool, format!("SemanticSearch: {error}."));
+    look.await.unwrap_or_else(|error| Err(refused(error)))
 }
 
 /// The hits that this session may read, as far as they fit.

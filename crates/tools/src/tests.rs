@@ -30,6 +30,7 @@ struct World {
     seen: FilesSeen,
     blobs: BTreeMap<String, Vec<u8>>,
     files: crate::FileGate,
+    index: Option<Arc<dyn crate::search::Search>>,
     /// Of the last change.
     undo_id: Value,
 }
@@ -42,6 +43,7 @@ impl World {
             seen: FilesSeen::default(),
             blobs: BTreeMap::new(),
             files: crate::FileGate::open(),
+            index: None,
             undo_id: Value::from("none"),
         }
     }
@@ -80,7 +82,7 @@ impl World {
             blobs: self.source(),
             addresses: crate::AddressGate::nobody(),
             files: self.files.clone(),
-            search: None,
+            search: self.index.clone(),
             remote: None,
             progress: ProgressSink::nobody(),
             on_start: OnStart::default(),

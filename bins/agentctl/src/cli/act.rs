@@ -42,10 +42,10 @@ impl From<ScopeArg> for Scope {
 /// `approve` and `deny`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  agentctl approve 4f2a            the one open approval of session 4f2a\n  agentctl approve --scope session 9c1d\n  agentctl deny 9c1d --reason \"use the staging database\"\n  agentctl deny --all -l team=infra --yes\n  agentctl approve --like 9c1d     every question about the same call"
+    after_help = "Examples:\n  agentctl approve 4f2a            the one open approval of session 4f2a\n  agentctl approve --scope session 9c1d\n  agentctl deny 9c1d \"use the staging database\"   or with --reason\n  agentctl deny --all -l team=infra --yes\n  agentctl approve --like 9c1d     every question about the same call"
 )]
 pub(crate) struct DecideArgs {
-    /// Approvals (ids or prefixes), or sessions with exactly one open
+    /// Approvals (ids or prefixes), or sessions with exactly one open; `deny` takes its reason behind them
     #[arg(value_name = "APPROVAL|SESSION", required_unless_present_any = ["all", "like"], add = ArgValueCompleter::new(sessions))]
     pub(crate) targets: Vec<String>,
     /// How far an allow reaches

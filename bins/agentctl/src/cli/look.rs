@@ -61,7 +61,7 @@ pub(crate) struct ShowArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
     pub(crate) session: String,
-    /// What of the conversation is in the model's window, and about how many tokens each part has; --context is the same
+    /// What the model is sent of the conversation, and about how many tokens each part takes; `show ID --context` is the same
     #[arg(long, conflicts_with = "prompt")]
     pub(crate) window: bool,
     /// What the model is told before the conversation: the sources with their sizes, then the text
@@ -162,6 +162,7 @@ pub(crate) struct EventsArgs {
 
 /// `usage`.
 #[derive(Debug, Args)]
+#[command(after_help = "Removed sessions count, too; by session they are one group, (removed).")]
 pub(crate) struct UsageArgs {
     /// Group by `model`, `session`, or a label's name
     #[arg(long, value_name = "WHAT", default_value = "model")]

@@ -1,10 +1,12 @@
 //! What is shown of an open approval.
 
 use crate::render::{clean, one_line};
-use agentd_protocol::{ApprovalKind, OpenApproval, Scope};
+use agentd_protocol::{ApprovalId, ApprovalKind, OpenApproval, Scope};
 
 /// Lines of detail that are shown at a prompt.
 const DETAIL_LINES: usize = 40;
+/// A plan is what is approved, so all of it is shown; no model may send a longer one.
+const PLAN_LINES: usize = 1_000;
 
 /// The question, what exactly will happen, and what a wider allow would add.
 pub(crate) fn approval_lines(approval: &OpenApproval) -> Vec<String> {
@@ -15,14 +17,10 @@ pub(crate) fn approval_lines(approval: &OpenApproval) -> Vec<String> {
             one_line(&approval.path.join(" > "), 200)
         ));
     }
-    let detail = clean(&approval.detail);
-    let all: Vec<&str> = detail.lines().collect();
-    if detail.trim() != approval.title.trim() {
-        lines.extend(all.iter().take(DETAIL_LINES).map(|line| format!("  {line}")));
-        if all.len() > DETAIL_LINES {
-            let more = all.len() - DETAIL_LINES;
-            lines.push(format!("  … {more} more lines: agentctl approvals -o yaml"));
-        }
+    if approval.kind == ApprovalKind::Plan {
+        lines.extend(plan_lines(approval.approval, &approval.detail));
+    } else if approval.detail.trim() != approval.title.trim() {
+        lines.extend(bounded(approval.approval, &approval.detail, DETAIL_LINES));
     }
     if let Some(grant) = &approval.grant {
         let scopes = scopes(approval);
@@ -36,6 +34,24 @@ pub(crate) fn approval_lines(approval: &OpenApproval) -> Vec<String> {
     }
     for (number, choice) in approval.choices.iter().enumerate() {
         lines.push(format!("  {}) {}", number + 1, one_line(&choice.label, 200)));
+    }
+    lines
+}
+
+/// A plan, to be read by the person who approves it.
+pub(crate) fn plan_lines(approval: ApprovalId, plan: &str) -> Vec<String> {
+    bounded(approval, plan, PLAN_LINES)
+}
+
+fn bounded(approval: ApprovalId, text: &str, most: usize) -> Vec<String> {
+    let text = clean(text);
+    let all: Vec<&str> = text.lines().collect();
+    let mut lines: Vec<String> = all.iter().take(most).map(|line| format!("  {line}")).collect();
+    if all.len() > most {
+        let (more, id) = (all.len() - most, approval.short());
+        lines.push(format!(
+            "  … {more} more lines: agentctl approvals -o yaml, at {id}"
+        ));
     }
     lines
 }

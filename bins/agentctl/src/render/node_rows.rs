@@ -1,8 +1,10 @@
 //! The table rows of what a node has: models, tools, usage.
 
 use crate::output::Row;
-use crate::render::{age, dollars, one_line, tokens, word};
-use agentd_protocol::{CredentialStatus, ModelStatus, ServerRow, Timestamp, ToolRow, UsageRow};
+use crate::render::{Column, age, dollars, tokens, word};
+use agentd_protocol::{
+    CredentialStatus, LastCall, ModelStatus, ServerRow, SessionId, Timestamp, ToolRow, UsageRow,
+};
 use serde::Serialize;
 
 /// One model of `models`.
@@ -11,18 +13,18 @@ use serde::Serialize;
 pub(crate) struct ModelRow(pub(crate) ModelStatus);
 
 impl Row for ModelRow {
-    fn columns(wide: bool) -> Vec<&'static str> {
+    fn columns(wide: bool) -> Vec<Column> {
         let mut columns = vec![
-            "name",
-            "default",
-            "provider",
-            "model",
-            "usable",
-            "credentials",
-            "note",
+            Column::text("name", 0, 14),
+            Column::whole("default", 2),
+            Column::text("provider", 6, 8),
+            Column::text("model", 3, 14),
+            Column::whole("usable", 0),
+            Column::text("credentials", 5, 14),
+            Column::text("note", 1, 30),
         ];
         if wide {
-            columns.extend(["dialect", "running", "waiting", "paused"]);
+            columns.extend(["dialect", "running", "waiting", "paused"].map(|name| Column::whole(name, 7)));
         }
         columns
     }
@@ -35,13 +37,9 @@ impl Row for ModelRow {
             yes(row.default),
             row.provider.clone(),
             row.model.clone(),
-            if row.usable {
-                "yes".to_owned()
-            } else {
-                "no".to_owned()
-            },
+            usable(row).to_owned(),
             health(row, now),
-            row.note.clone(),
+            note(row, now),
         ];
         if wide {
             let paused = row
@@ -60,6 +58,30 @@ impl Row for ModelRow {
 
     fn name(&self) -> String {
         self.0.name.clone()
+    }
+}
+
+/// Whether it can be called, as far as anybody knows.
+fn usable(row: &ModelStatus) -> &'static str {
+    match &row.last_call {
+        _ if !row.usable => "no",
+        Some(LastCall { failed: Some(_), .. }) => "failed",
+        _ if row.untried => "not tried",
+        Some(_) | None => "yes",
+    }
+}
+
+/// What is to know of it. What needs attention comes first: the line may be cut.
+fn note(row: &ModelStatus, now: Timestamp) -> String {
+    let (name, note) = (&row.name, &row.note);
+    match &row.last_call {
+        _ if !row.usable => note.clone(),
+        Some(LastCall {
+            at,
+            failed: Some(class),
+        }) => format!("last call failed {} ago: {}; {note}", age(*at, now), word(class)),
+        _ if row.untried => format!("agentctl run --model {name} hi finds out; {note}"),
+        Some(_) | None => note.clone(),
     }
 }
 
@@ -84,19 +106,23 @@ fn health(row: &ModelStatus, now: Timestamp) -> String {
 pub(crate) struct ToolListRow(pub(crate) ToolRow);
 
 impl Row for ToolListRow {
-    fn columns(_wide: bool) -> Vec<&'static str> {
-        vec!["name", "effect", "aliases", "description"]
+    fn columns(_wide: bool) -> Vec<Column> {
+        vec![
+            Column::text("name", 0, 16),
+            Column::whole("effect", 1),
+            Column::text("aliases", 3, 8),
+            Column::text("description", 2, 24),
+        ]
     }
 
-    fn cells(&self, wide: bool, _now: Timestamp) -> Vec<String> {
+    fn cells(&self, _wide: bool, _now: Timestamp) -> Vec<String> {
         let row = &self.0;
-        let most = if wide { 200 } else { 80 };
         let description = row.description.lines().next().unwrap_or_default();
         vec![
             row.name.clone(),
             word(&row.effect),
             row.aliases.join(", "),
-            one_line(description, most),
+            description.to_owned(),
         ]
     }
 
@@ -111,21 +137,20 @@ impl Row for ToolListRow {
 pub(crate) struct ServerListRow(pub(crate) ServerRow);
 
 impl Row for ServerListRow {
-    fn columns(_wide: bool) -> Vec<&'static str> {
+    fn columns(_wide: bool) -> Vec<Column> {
         vec![
-            "server",
-            "workdir",
-            "state",
-            "tools",
-            "busy",
-            "restarts",
-            "last error",
+            Column::text("server", 0, 12),
+            Column::text("workdir", 4, 12),
+            Column::whole("state", 0),
+            Column::whole("tools", 2),
+            Column::whole("busy", 5),
+            Column::whole("restarts", 3),
+            Column::text("last error", 1, 20),
         ]
     }
 
-    fn cells(&self, wide: bool, _now: Timestamp) -> Vec<String> {
+    fn cells(&self, _wide: bool, _now: Timestamp) -> Vec<String> {
         let row = &self.0;
-        let most = if wide { 300 } else { 80 };
         vec![
             row.server.clone(),
             row.workdir.clone().unwrap_or_else(|| "-".to_owned()),
@@ -133,7 +158,7 @@ impl Row for ServerListRow {
             row.tools.to_string(),
             row.busy.to_string(),
             row.restarts.to_string(),
-            one_line(row.last_error.as_deref().unwrap_or_default(), most),
+            row.last_error.clone().unwrap_or_default(),
         ]
     }
 
@@ -148,23 +173,25 @@ impl Row for ServerListRow {
 pub(crate) struct UsageListRow(pub(crate) UsageRow);
 
 impl Row for UsageListRow {
-    fn columns(_wide: bool) -> Vec<&'static str> {
+    fn columns(_wide: bool) -> Vec<Column> {
         vec![
-            "group",
-            "sessions",
-            "steps",
-            "input",
-            "output",
-            "cache read",
-            "cache write",
-            "cost",
+            Column::text("group", 0, 16),
+            Column::whole("sessions", 4),
+            Column::whole("steps", 5),
+            Column::whole("input", 2),
+            Column::whole("output", 3),
+            Column::whole("cache read", 6),
+            Column::whole("cache write", 7),
+            Column::whole("cost", 0),
         ]
     }
 
     fn cells(&self, _wide: bool, _now: Timestamp) -> Vec<String> {
         let row = &self.0;
+        // People are shown ids in their short form; it is as good to type.
+        let group = row.group.parse().map(|id: SessionId| id.short());
         vec![
-            row.group.clone(),
+            group.unwrap_or_else(|_| row.group.clone()),
             row.sessions.to_string(),
             row.steps.to_string(),
             tokens(row.usage.input),

@@ -1,10 +1,10 @@
-//! The JSON shapes and table rows of sessions and approvals.
+//! The JSON shapes and table rows of sessions.
 
 use crate::output::Row;
-use crate::render::{Paint, age, clean, count, dollars, one_line, span, tokens, word};
+use crate::render::{ApprovalRow, Column, Paint, age, count, dollars, one_line, span, tokens};
 use agentd_protocol::{
-    ApprovalId, ApprovalKind, Budget, Choice, Labels, OpenApproval, QueuedInput, RunState, RunningJob, Scope,
-    Seq, SessionId, Spent, Summary, Timestamp, TodoItem, TodoStatus, TurnError, TurnId, Usage,
+    Budget, Labels, QueuedInput, RunState, RunningJob, Seq, SessionId, Spent, Summary, Timestamp, TodoItem,
+    TodoStatus, TurnError, TurnId, Usage,
 };
 use serde::Serialize;
 
@@ -61,12 +61,20 @@ impl From<Summary> for SessionRow {
 }
 
 impl Row for SessionRow {
-    fn columns(wide: bool) -> Vec<&'static str> {
+    fn columns(wide: bool) -> Vec<Column> {
         let mut columns = vec![
-            "session", "name", "state", "reason", "age", "model", "steps", "tokens", "cost",
+            Column::whole("session", 0),
+            Column::text("name", 0, 20),
+            Column::whole("state", 0),
+            Column::text("reason", 4, 12),
+            Column::whole("age", 2),
+            Column::text("model", 5, 10),
+            Column::whole("steps", 7),
+            Column::whole("tokens", 6),
+            Column::whole("cost", 3),
         ];
         if wide {
-            columns.extend(["since", "seq", "labels", "workdir"]);
+            columns.extend(["since", "seq", "labels", "workdir"].map(|name| Column::whole(name, 8)));
         }
         columns
     }
@@ -74,9 +82,9 @@ impl Row for SessionRow {
     fn cells(&self, wide: bool, now: Timestamp) -> Vec<String> {
         let mut cells = vec![
             self.session.short(),
-            format!("{}{}", self.branch, one_line(&self.name, 32)),
+            format!("{}{}", self.branch, self.name),
             self.state.to_string(),
-            one_line(&self.reason, if wide { usize::MAX } else { 40 }),
+            self.reason.clone(),
             age(self.created_at, now),
             self.model.clone(),
             self.steps.to_string(),
@@ -197,6 +205,11 @@ impl SessionDetail {
             put("turn", &turn.to_string());
         }
         self.put_more(&mut put, now);
+        for approval in &self.open_approvals {
+            for line in approval.plan() {
+                text.push_str(&format!("{line}\n"));
+            }
+        }
         text
     }
 
@@ -298,98 +311,11 @@ fn budget_line(budget: &Budget) -> String {
         parts.push(span(budget.time_ms));
     }
     if budget.steps > 0 {
-        parts.push(format!("{} steps", budget.steps));
+        parts.push(count(budget.steps, "step"));
     }
     if parts.is_empty() {
         "none".to_owned()
     } else {
         parts.join(", ")
-    }
-}
-
-/// One open approval: exactly the contract's fields.
-#[derive(Debug, Serialize)]
-pub(crate) struct ApprovalRow {
-    pub(crate) approval: ApprovalId,
-    kind: ApprovalKind,
-    pub(crate) session: SessionId,
-    tool: Option<String>,
-    title: String,
-    detail: String,
-    choices: Vec<Choice>,
-    asked_at: Timestamp,
-    expires_at: Option<Timestamp>,
-    scopes: Vec<Scope>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    root: Option<SessionId>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    path: Vec<String>,
-    /// Questions about the same call have the same.
-    #[serde(skip)]
-    pub(crate) input: Option<String>,
-}
-
-impl From<OpenApproval> for ApprovalRow {
-    fn from(open: OpenApproval) -> Self {
-        Self {
-            approval: open.approval,
-            kind: open.kind,
-            session: open.session,
-            tool: open.tool,
-            title: open.title,
-            detail: open.detail,
-            choices: open.choices,
-            asked_at: open.asked_at,
-            expires_at: open.expires_at,
-            scopes: open.scopes,
-            root: open.root,
-            path: open.path,
-            input: open.input,
-        }
-    }
-}
-
-impl ApprovalRow {
-    /// The title, and where in a tree of agents it comes from.
-    fn asked_from(&self) -> String {
-        let title = clean(&self.title).into_owned();
-        if self.path.is_empty() {
-            title
-        } else {
-            format!("{title} [{}]", one_line(&self.path.join(" > "), 80))
-        }
-    }
-}
-
-impl Row for ApprovalRow {
-    fn columns(wide: bool) -> Vec<&'static str> {
-        let mut columns = vec!["approval", "session", "kind", "tool", "age", "expires", "title"];
-        if wide {
-            columns.push("detail");
-        }
-        columns
-    }
-
-    fn cells(&self, wide: bool, now: Timestamp) -> Vec<String> {
-        let expires = self
-            .expires_at
-            .map_or_else(|| "never".to_owned(), |at| format!("in {}", age(now, at)));
-        let mut cells = vec![
-            self.approval.short(),
-            self.session.short(),
-            word(&self.kind),
-            self.tool.clone().unwrap_or_default(),
-            age(self.asked_at, now),
-            expires,
-            self.asked_from(),
-        ];
-        if wide {
-            cells.push(self.detail.clone());
-        }
-        cells
-    }
-
-    fn name(&self) -> String {
-        self.approval.to_string()
     }
 }

@@ -1,66 +1,119 @@
-//! Tables: one line a row, columns as wide as their cells, cut to the terminal's width.
+//! Tables: one line a row, columns as wide as their cells. On a narrow terminal the least important columns are left out
+//! first, then the widest texts are cut.
 
 use crate::render::one_line;
 use crate::render::paint::Paint;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 const GAP: &str = "  ";
-/// A column is not cut below this.
-const NARROWEST: usize = 6;
-/// A part of an id is of no use, so these are not cut at all.
-const IDS: [&str; 4] = ["session", "approval", "parent", "id"];
 /// Longer cells help nobody, even where there is no terminal.
-const WIDEST: usize = 200;
+const LONGEST: usize = 4_000;
+/// What the branches of a tree are drawn with.
+const BRANCH: [char; 5] = ['│', '├', '└', '─', ' '];
 
-/// A table with headings. With a width the widest columns are cut until a row fits.
-pub(crate) fn table(columns: &[&str], rows: &[Vec<String>], width: Option<usize>, paint: Paint) -> String {
+/// A column: its heading, what becomes of it where there is little room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Column {
+    pub(crate) name: &'static str,
+    /// The higher, the sooner it is left out; 0: never.
+    rank: u8,
+    /// It is not cut below this.
+    least: usize,
+}
+
+impl Column {
+    /// Ids, states and numbers: a part of them says something else.
+    pub(crate) const fn whole(name: &'static str, rank: u8) -> Self {
+        let least = usize::MAX;
+        Self { name, rank, least }
+    }
+
+    /// Text, of which so much should be seen.
+    pub(crate) const fn text(name: &'static str, rank: u8, least: usize) -> Self {
+        Self { name, rank, least }
+    }
+}
+
+/// One column while it is being fitted.
+struct Fitted {
+    at: usize,
+    rank: u8,
+    width: usize,
+    least: usize,
+}
+
+/// A table with headings. Without a width nothing is left out and nothing is cut.
+pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], width: Option<usize>, paint: Paint) -> String {
     let rows: Vec<Vec<String>> = rows
         .iter()
-        .map(|row| row.iter().map(|cell| one_line(cell, WIDEST)).collect())
+        .map(|row| row.iter().map(|cell| tidy(cell)).collect())
         .collect();
-    let headings: Vec<String> = columns.iter().map(|name| name.to_uppercase()).collect();
-    let mut widths: Vec<usize> = headings.iter().map(|name| name.width()).collect();
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.width());
-        }
-    }
+    let headings: Vec<String> = columns.iter().map(|column| column.name.to_uppercase()).collect();
+    let widest = |at: usize| {
+        let cells = rows.iter().chain([&headings]).filter_map(|row| row.get(at));
+        cells.map(|cell| cell.width()).max().unwrap_or_default()
+    };
+    let mut shown: Vec<Fitted> = columns
+        .iter()
+        .enumerate()
+        .map(|(at, column)| Fitted {
+            at,
+            rank: column.rank,
+            width: widest(at),
+            least: column.least.min(widest(at)),
+        })
+        .collect();
     if let Some(total) = width {
-        let narrowest: Vec<usize> = columns
-            .iter()
-            .zip(&widths)
-            .map(|(name, width)| if IDS.contains(name) { *width } else { NARROWEST })
-            .collect();
-        fit(&mut widths, &narrowest, total);
+        leave_out(&mut shown, total);
+        cut_down(&mut shown, total);
     }
-    let mut text = format!("{}\n", paint.bold(&line(&headings, &widths)));
+    let mut text = format!("{}\n", paint.bold(&line(&headings, &shown)));
     for row in &rows {
-        text.push_str(&line(row, &widths));
+        text.push_str(&line(row, &shown));
         text.push('\n');
     }
     text
 }
 
-/// Takes columns from the widest until all fit.
-fn fit(widths: &mut [usize], narrowest: &[usize], total: usize) {
-    let gaps = GAP.len() * widths.len().saturating_sub(1);
-    while widths.iter().sum::<usize>() + gaps > total {
-        let wider = widths
-            .iter_mut()
-            .zip(narrowest)
-            .filter(|(width, least)| **width > **least);
-        match wider.map(|(width, _)| width).max() {
-            Some(widest) => *widest -= 1,
+/// A cell on one line; the branches of a tree keep their blanks.
+fn tidy(cell: &str) -> String {
+    let rest = cell.trim_start_matches(BRANCH);
+    match cell.strip_suffix(rest) {
+        Some(branch) if branch.contains(['├', '└']) => format!("{branch}{}", one_line(rest, LONGEST)),
+        Some(_) | None => one_line(cell, LONGEST),
+    }
+}
+
+fn gaps(shown: &[Fitted]) -> usize {
+    GAP.len() * shown.len().saturating_sub(1)
+}
+
+/// Leaves out the least important columns until the rest has room at its narrowest.
+fn leave_out(shown: &mut Vec<Fitted>, total: usize) {
+    while shown.iter().map(|column| column.least).sum::<usize>() + gaps(shown) > total {
+        let last = shown.iter().map(|column| column.rank).max().unwrap_or_default();
+        if last == 0 {
+            return;
+        }
+        shown.retain(|column| column.rank != last);
+    }
+}
+
+/// Takes from the widest until all fit.
+fn cut_down(shown: &mut [Fitted], total: usize) {
+    while shown.iter().map(|column| column.width).sum::<usize>() + gaps(shown) > total {
+        let wider = shown.iter_mut().filter(|column| column.width > column.least);
+        match wider.max_by_key(|column| column.width) {
+            Some(widest) => widest.width -= 1,
             None => return,
         }
     }
 }
 
-fn line(cells: &[String], widths: &[usize]) -> String {
-    let padded: Vec<String> = cells
+fn line(cells: &[String], shown: &[Fitted]) -> String {
+    let padded: Vec<String> = shown
         .iter()
-        .zip(widths)
-        .map(|(cell, width)| pad(cell, *width))
+        .filter_map(|column| Some(pad(cells.get(column.at)?, column.width)))
         .collect();
     padded.join(GAP).trim_end().to_owned()
 }
@@ -71,7 +124,8 @@ fn pad(cell: &str, width: usize) -> String {
     format!("{cell}{}", " ".repeat(missing))
 }
 
-fn cut(cell: &str, width: usize) -> String {
+/// As much of it as the width has room for, with an ellipsis for the rest.
+pub(crate) fn cut(cell: &str, width: usize) -> String {
     if cell.width() <= width {
         return cell.to_owned();
     }
@@ -84,6 +138,8 @@ fn cut(cell: &str, width: usize) -> String {
         }
         kept.push(letter);
     }
-    kept.push('…');
-    kept
+    format!("{}…", kept.trim_end())
 }
+
+#[cfg(test)]
+mod tests;

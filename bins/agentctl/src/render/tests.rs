@@ -98,30 +98,6 @@ fn json_for_a_terminal_is_the_same_value() {
 }
 
 #[test]
-fn tables_fit_the_terminal() {
-    let rows = vec![
-        vec!["1".to_owned(), "short".to_owned()],
-        vec![
-            "22".to_owned(),
-            "a much longer cell\nwith a second line".to_owned(),
-        ],
-    ];
-    assert_eq!(
-        table(&["id", "what"], &rows, None, PLAIN),
-        "ID  WHAT\n1   short\n22  a much longer cell with a second line\n"
-    );
-    assert_eq!(
-        table(&["id", "what"], &rows, Some(18), PLAIN),
-        "ID  WHAT\n1   short\n22  a much longer…\n"
-    );
-    let wide = vec![vec!["日本語日本語".to_owned(), "x".to_owned()]];
-    assert_eq!(
-        table(&["a", "b"], &wide, Some(10), PLAIN),
-        "A        B\n日本語…  x\n"
-    );
-}
-
-#[test]
 fn a_tool_call_is_two_lines_with_its_output_below() {
     let mut transcript = Transcript::new(2);
     let tool_call = stamp().tool_call();

@@ -6,8 +6,8 @@ use crate::render::paint::Paint;
 use crate::render::summary::summary;
 use crate::render::{clean, one_line};
 use agentd_protocol::{
-    ApprovalDecided, ApprovalEscalated, Block, Decision, Event, EventBody, ModelFailed, Principal, Remedy,
-    Scope, ToolCallId, ToolFinished, ToolStatus, TurnFinished, VerdictKind,
+    ApprovalDecided, ApprovalEscalated, ApprovalKind, Block, Decision, Event, EventBody, ModelFailed,
+    Principal, Remedy, Scope, ToolCallId, ToolFinished, ToolStatus, TurnFinished, VerdictKind,
 };
 use std::collections::HashMap;
 
@@ -161,7 +161,11 @@ impl Transcript {
                 self.titles
                     .extend(ask.tool_call.map(|call| (call, ask.title.clone())));
                 let text = format!("{}  [approval {}]", ask.title, ask.approval.short());
-                vec![Line::new(Tag::Ask, "ask", text)]
+                let mut line = Line::new(Tag::Ask, "ask", text);
+                if ask.kind == ApprovalKind::Plan {
+                    line.below = ask.detail.lines().map(str::to_owned).collect();
+                }
+                vec![line]
             }
             EventBody::ApprovalEscalated(late) => vec![late_line(late)],
             EventBody::ApprovalDecided(decided) => vec![decided_line(decided, &event.by)],
@@ -260,14 +264,24 @@ fn late_line(late: &ApprovalEscalated) -> Line {
 }
 
 fn decided_line(decided: &ApprovalDecided, by: &Principal) -> Line {
-    let (tag, how) = match decided.decision {
-        Decision::Allow => (Tag::Done, "allowed"),
-        Decision::Deny => (Tag::Bad, "denied"),
-        Decision::Answer => (Tag::Done, "answered"),
-        Decision::Expired => (Tag::Bad, "expired"),
-        Decision::Withdrawn => (Tag::Note, "withdrawn"),
+    let tag = match decided.decision {
+        Decision::Allow | Decision::Answer => Tag::Done,
+        Decision::Deny | Decision::Expired => Tag::Bad,
+        Decision::Withdrawn => Tag::Note,
     };
+    let how = decided_how(decided.decision);
     Line::new(tag, "answer", format!("{how} {}", decided_by(decided, by)))
+}
+
+/// What became of a question.
+pub(crate) const fn decided_how(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allowed",
+        Decision::Deny => "denied",
+        Decision::Answer => "answered",
+        Decision::Expired => "expired",
+        Decision::Withdrawn => "withdrawn",
+    }
 }
 
 /// Who decided, how far it reaches, and the words that came with it.

@@ -8,7 +8,11 @@ pub(crate) const HELP: &str = "\
 a line is sent to the session; // begins a line that starts with /
 /approve [once|session|always]  /deny [reason]  /answer TEXT   the open approval
 /cancel   end the turn        /resume  go on after a pause, or try a parked call now
+/compact  put a summary in the place of the conversation's beginning
 /detach   leave; the session goes on";
+
+/// A line answers what was asked when it was begun.
+const NONE: &str = "no approval was open when you began to type";
 
 /// A typed line, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,7 +103,7 @@ pub(crate) fn read(line: &str, open: Option<&OpenApproval>, sends: bool) -> Type
     match open.and_then(|approval| answer(line, approval)) {
         Some(typed) => typed,
         None if sends => Typed::Send(line.to_owned()),
-        None => Typed::Unclear(open.map_or_else(|| "no approval is open".to_owned(), choices_line)),
+        None => Typed::Unclear(open.map_or_else(|| NONE.to_owned(), choices_line)),
     }
 }
 
@@ -112,7 +116,7 @@ fn command(text: &str, open: Option<&OpenApproval>, sends: bool) -> Typed {
         ("compact", _) => Typed::Compact,
         ("detach" | "quit" | "exit", _) => Typed::Detach,
         ("help", _) if !sends => Typed::Help,
-        ("approve" | "deny" | "answer", None) => Typed::Unclear("no approval is open".to_owned()),
+        ("approve" | "deny" | "answer", None) => Typed::Unclear(NONE.to_owned()),
         ("approve", Some(approval)) => match rest {
             "" | "once" => Typed::Decide(Answer::allow(Scope::Once)),
             "session" => scoped(Scope::Session, approval),

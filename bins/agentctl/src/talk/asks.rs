@@ -14,10 +14,10 @@ pub(crate) struct Asks {
     mine: HashSet<ApprovalId>,
 }
 
-/// An approval that somebody else answered: what it was about, and the answer.
+/// An approval that somebody else answered: what was asked, and the answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Elsewhere {
-    pub(crate) title: String,
+    pub(crate) asked: OpenApproval,
     pub(crate) decided: ApprovalDecided,
     pub(crate) by: Principal,
 }
@@ -25,14 +25,30 @@ pub(crate) struct Elsewhere {
 impl Asks {
     /// The one to answer next.
     pub(crate) fn front(&self) -> Option<&OpenApproval> {
-        self.open.iter().find(|open| !self.mine.contains(&open.approval))
+        self.waiting().next()
     }
 
-    /// What the daemon says is open.
-    pub(crate) fn heard(&mut self, news: &News) {
+    /// This one, while it waits for an answer.
+    pub(crate) fn waits(&self, approval: ApprovalId) -> Option<&OpenApproval> {
+        self.waiting().find(|open| open.approval == approval)
+    }
+
+    /// How many wait behind the one to answer next.
+    pub(crate) fn behind(&self) -> usize {
+        self.waiting().count().saturating_sub(1)
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = &OpenApproval> {
+        self.open
+            .iter()
+            .filter(|open| !self.mine.contains(&open.approval))
+    }
+
+    /// What the daemon says is open; the questions of a sub-agent that are over and were not answered here.
+    pub(crate) fn heard(&mut self, news: &News) -> Vec<OpenApproval> {
         match news {
             News::Synced(synced) => self.synced(&synced.approvals),
-            News::Delta(Delta::Asks { child, approvals }) => self.of_subagent(*child, approvals),
+            News::Delta(Delta::Asks { child, approvals }) => return self.of_subagent(*child, approvals),
             News::Event(..)
             | News::Delta(_)
             | News::Lagged
@@ -40,16 +56,29 @@ impl Asks {
             | News::Back
             | News::Ended(_) => {}
         }
+        Vec::new()
     }
 
     pub(crate) fn synced(&mut self, open: &[OpenApproval]) {
         self.open = open.to_vec();
     }
 
-    /// What is open of a sub-agent now.
-    fn of_subagent(&mut self, child: SessionId, open: &[OpenApproval]) {
-        self.open.retain(|one| one.session != child);
-        self.open.extend(open.iter().cloned());
+    /// What is open of a sub-agent now. What stays keeps its place, so that the one that is shown stays the next.
+    fn of_subagent(&mut self, child: SessionId, now: &[OpenApproval]) -> Vec<OpenApproval> {
+        let still = |one: &OpenApproval| now.iter().any(|open| open.approval == one.approval);
+        let over = self
+            .open
+            .extract_if(.., |one| one.session == child && !still(one));
+        let over: Vec<OpenApproval> = over.collect();
+        for open in now {
+            match self.open.iter_mut().find(|one| one.approval == open.approval) {
+                Some(one) => one.clone_from(open),
+                None => self.open.push(open.clone()),
+            }
+        }
+        over.into_iter()
+            .filter(|one| !self.mine.remove(&one.approval))
+            .collect()
     }
 
     /// This one was answered here.
@@ -81,7 +110,7 @@ impl Asks {
             .open
             .iter()
             .position(|open| open.approval == decided.approval)?;
-        let title = self.open.remove(at).title;
+        let asked = self.open.remove(at);
         let mine = self.mine.remove(&decided.approval);
         // Time and the end of a turn answer nothing; they withdraw the question.
         let answered = matches!(
@@ -89,7 +118,7 @@ impl Asks {
             Decision::Allow | Decision::Deny | Decision::Answer
         );
         (!mine && answered).then(|| Elsewhere {
-            title,
+            asked,
             decided: decided.clone(),
             by: event.by.clone(),
         })

@@ -8,7 +8,7 @@ use crate::render::ApprovalRow;
 use crate::values;
 use crate::verbs::lifecycle::confirm;
 use agentd_client::Client;
-use agentd_protocol::{ApprovalListParams, DecideParams, Decided, Decision, Fault, Labels};
+use agentd_protocol::{ApprovalListParams, DecideParams, Decided, Decision, Fault, FaultClass, Labels};
 
 pub(crate) async fn list(ctx: &mut Ctx, args: &ApprovalsArgs) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
@@ -17,6 +17,12 @@ pub(crate) async fn list(ctx: &mut Ctx, args: &ApprovalsArgs) -> Result<Exit, Fa
         ctx.out.talk("nothing waits for a person");
     } else {
         ctx.out.list(&rows)?;
+        let human = ctx.out.human();
+        for row in rows.iter().filter(|row| human && !row.plan().is_empty()) {
+            let (id, session) = (row.approval.short(), row.session.short());
+            ctx.out
+                .talk(&format!("{id} is a plan; read it with: agentctl show {session}"));
+        }
     }
     Ok(Exit::OK)
 }
@@ -29,35 +35,92 @@ async fn open(client: &Client, session: Option<String>, labels: Labels) -> Resul
 pub(crate) async fn decide(ctx: &mut Ctx, args: &DecideArgs, decision: Decision) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
     let many = args.all || args.like.is_some();
-    let targets = if many {
-        let rows = open(&client, None, values::labels(&args.labels)).await?;
-        let rows = match &args.like {
-            Some(word) => like(&client, word, rows).await?,
-            None => rows,
-        };
-        let verb = if decision == Decision::Allow {
-            "allow"
-        } else {
-            "deny"
-        };
-        if !rows.is_empty() && !args.yes {
-            confirm(ctx, &format!("{verb} {} open approvals?", rows.len()))?;
-        }
-        rows.iter().map(|row| row.approval.to_string()).collect()
+    let (targets, reason) = if many {
+        (chosen(ctx, &client, args, decision).await?, None)
+    } else if decision == Decision::Deny && args.reason.is_none() {
+        with_reason(&client, &args.targets).await?
     } else {
-        args.targets.clone()
+        (args.targets.clone(), None)
     };
-    if targets.is_empty() {
-        ctx.out.talk("nothing waits for a person");
-    }
+    let reason = args.reason.clone().or(reason);
     let params = |approval: String| DecideParams {
         approval,
         decision: Some(decision),
         scope: args.scope.into(),
         answer: None,
-        message: args.reason.clone(),
+        message: reason.clone(),
     };
     decide_each(ctx, &client, targets.into_iter().map(params).collect(), many).await
+}
+
+/// Those of `--all` or `--like`, after the person has seen and confirmed them. What cannot be answered so stays open.
+async fn chosen(
+    ctx: &mut Ctx,
+    client: &Client,
+    args: &DecideArgs,
+    decision: Decision,
+) -> Result<Vec<String>, Failure> {
+    let rows = open(client, None, values::labels(&args.labels)).await?;
+    let mut rows = match &args.like {
+        Some(word) => like(client, word, rows).await?,
+        None => rows,
+    };
+    let allow = decision == Decision::Allow;
+    let left: Vec<ApprovalRow> = rows
+        .extract_if(.., |row| allow && !row.can_be_allowed(args.scope.into()))
+        .collect();
+    if !rows.is_empty() && !args.yes {
+        for line in rows.iter().flat_map(ApprovalRow::to_decide) {
+            ctx.out.talk_always(&format!("{line}\n"));
+        }
+        let verb = if allow { "allow" } else { "deny" };
+        confirm(ctx, &format!("{verb} {} open approvals?", rows.len()))?;
+    }
+    for row in &left {
+        ctx.out.talk(&row.left_open());
+    }
+    if rows.is_empty() && left.is_empty() {
+        ctx.out.talk("nothing waits for a person");
+    }
+    Ok(rows.iter().map(|row| row.approval.to_string()).collect())
+}
+
+/// `deny ID "not there"`: the words behind what is denied that stand for no approval and no session.
+async fn with_reason(client: &Client, words: &[String]) -> Result<(Vec<String>, Option<String>), Failure> {
+    let mut named = 1;
+    while let Some(word) = words.get(named) {
+        if !like_an_id(word) && !is_session(client, word).await? {
+            break;
+        }
+        named += 1;
+    }
+    for word in words.iter().skip(named) {
+        // Not a reason, but one of several that is mistyped; it will say so.
+        if like_an_id(word) || is_session(client, word).await? {
+            return Ok((words.to_vec(), None));
+        }
+    }
+    let (targets, reason) = words.split_at(named.min(words.len()));
+    Ok((targets.to_vec(), (!reason.is_empty()).then(|| reason.join(" "))))
+}
+
+/// A mistyped id is no reason.
+fn like_an_id(word: &str) -> bool {
+    let id = |c: char| c.is_ascii_hexdigit() || c == '-';
+    word.starts_with('@')
+        || (word.len() >= 4 && word.chars().all(id) && word.contains(|c: char| c.is_ascii_digit()))
+}
+
+async fn is_session(client: &Client, word: &str) -> Result<bool, Failure> {
+    match client.get(word).await.map_err(Fault::from) {
+        Ok(_) => Ok(true),
+        Err(fault) => match fault.class {
+            FaultClass::NotFound | FaultClass::Invalid => Ok(false),
+            // Several have this name.
+            FaultClass::Conflict => Ok(true),
+            _ => Err(fault.into()),
+        },
+    }
 }
 
 /// The open questions about the same call as this one, with itself.
@@ -189,6 +252,16 @@ mod tests {
             root: None,
             path: Vec::new(),
         })
+    }
+
+    #[test]
+    fn a_reason_is_told_from_an_id() {
+        for id in ["4f2a", "@last", "01997c0a-5b1e", "1234"] {
+            assert!(like_an_id(id), "{id}");
+        }
+        for words in ["use the staging database", "no", "added", "42", "", "later-1"] {
+            assert!(!like_an_id(words), "{words}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::cli::{AuditVerb, VerifyArgs};
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::render::{Paint, one_line};
+use crate::render::{Paint, count, one_line};
 use crate::verbs::config::loaded;
 use agentd_audit::{Chain, Stop};
 use agentd_protocol::Fault;
@@ -153,17 +153,17 @@ fn check(files: &[PathBuf], args: &VerifyArgs) -> Result<Checked, Failure> {
 }
 
 fn text(checked: &Checked, paint: Paint) -> String {
-    let count = format!("{} lines in {} files", checked.lines, checked.files.len());
+    let files = u64::try_from(checked.files.len()).unwrap_or(u64::MAX);
+    let lines = count(checked.lines, "line");
     let mut text = match &checked.broken {
-        None => format!("{} {count}\n", paint.good("intact:")),
+        None => format!("{} {lines} in {}\n", paint.good("intact:"), count(files, "file")),
         Some(broken) => {
             let line = broken.line.map(|line| format!(":{line}")).unwrap_or_default();
             format!(
-                "{} {}{line}: {}\nintact before that: {} lines\n",
+                "{} {}{line}: {}\nintact before that: {lines}\n",
                 paint.bad("broken:"),
                 one_line(&broken.file, 300),
-                broken.what,
-                checked.lines
+                broken.what
             )
         }
     };

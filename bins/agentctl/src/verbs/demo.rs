@@ -21,7 +21,7 @@ pub(crate) async fn demo(ctx: &mut Ctx, args: &DemoArgs) -> Result<Exit, Failure
         Failure::Fault(Fault::unavailable("no_agentd", "`agentd` is not found").hint(GET_AGENTD))
     })?;
     ctx.out.talk(&format!(
-        "starting {} --demo {} in this terminal; it has a place and a socket of its own, Ctrl-C ends it",
+        "starting {} --demo {} in this terminal; it has a temporary place and a socket of its own, and Ctrl-C stops it",
         program.display(),
         args.sessions
     ));

@@ -8,6 +8,7 @@ use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Row;
+use crate::render::Column;
 use agentd_protocol::Timestamp;
 use serde::Serialize;
 
@@ -59,8 +60,13 @@ impl Check {
 }
 
 impl Row for Check {
-    fn columns(_wide: bool) -> Vec<&'static str> {
-        vec!["check", "level", "message", "fix"]
+    fn columns(_wide: bool) -> Vec<Column> {
+        vec![
+            Column::whole("check", 0),
+            Column::whole("level", 0),
+            Column::text("message", 0, 20),
+            Column::text("fix", 1, 20),
+        ]
     }
 
     fn cells(&self, _wide: bool, _now: Timestamp) -> Vec<String> {

@@ -35,6 +35,7 @@ pub(crate) async fn events(ctx: &mut Ctx, args: &EventsArgs) -> Result<Exit, Fai
             ));
         }
     };
+    values::kinds(&args.kind)?;
     // Families of types are chosen here, single types by the daemon.
     let single = args.kind.iter().all(|kind| kind.contains('.'));
     let choice = Choice {

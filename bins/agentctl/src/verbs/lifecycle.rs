@@ -179,7 +179,8 @@ async fn chosen(
     if ids.is_empty() {
         ctx.out.talk("no session matches");
     } else if order.destructive() && !targets.yes {
-        confirm(ctx, &format!("{} {} sessions?", order.words().0, ids.len()))?;
+        let sessions = count(u64::try_from(ids.len()).unwrap_or(u64::MAX), "session");
+        confirm(ctx, &format!("{} {sessions}?", order.words().0))?;
     }
     Ok(ids)
 }

@@ -70,6 +70,7 @@ pub(crate) async fn logs(ctx: &mut Ctx, args: &LogsArgs) -> Result<Exit, Failure
         .map(|text| values::since(text, now()))
         .transpose();
     let since = since.map_err(|why| Failure::invalid(why, "agentctl logs --since 10m ID"))?;
+    values::kinds(&args.kind)?;
     let choice = Choice {
         kinds: args.kind.clone(),
         since,

@@ -28,10 +28,11 @@ pub(crate) async fn ps(ctx: &mut Ctx, args: &PsArgs) -> Result<Exit, Failure> {
     }
     let client = ctx.connect().await?;
     loop {
-        let rows = sessions(&client, args).await?;
+        let mut rows = sessions(&client, args).await?;
         if args.watch {
             ctx.out.raw(HOME_AND_CLEAR.as_bytes())?;
         }
+        let hidden = if args.watch { beyond(&mut rows, ctx) } else { 0 };
         if rows.is_empty() && ctx.out.human() {
             let filtered = !args.state.is_empty() || !args.labels.is_empty();
             let text = if filtered {
@@ -45,11 +46,26 @@ pub(crate) async fn ps(ctx: &mut Ctx, args: &PsArgs) -> Result<Exit, Failure> {
         } else {
             ctx.out.list(&rows)?;
         }
+        if hidden > 0 {
+            ctx.out.line(&format!("… {hidden} more"))?;
+        }
         if !args.watch {
             return Ok(Exit::OK);
         }
         tokio::time::sleep(REDRAW).await;
     }
+}
+
+/// Takes off the rows for which the terminal has no lines: heading and last line are needed, and one for the cursor.
+fn beyond(rows: &mut Vec<SessionRow>, ctx: &Ctx) -> usize {
+    let most = ctx
+        .out
+        .terminal
+        .height()
+        .map_or(usize::MAX, |lines| lines.saturating_sub(3).max(1));
+    let hidden = rows.len().saturating_sub(most);
+    rows.truncate(most);
+    hidden
 }
 
 async fn sessions(client: &Client, args: &PsArgs) -> Result<Vec<SessionRow>, Failure> {

@@ -8,6 +8,7 @@ use crate::follow::{Follower, Wanted};
 use crate::render::{clean, one_line};
 use crate::talk::{Conversation, Held, Interrupt, Manner, Place, RunResult, Screen, TurnWatch, Unattended};
 use crate::values;
+use crate::verbs::before_run::{check_size, name_is_free, say_if_text};
 use agentd_client::Client;
 use agentd_protocol::{
     Block, CreateParams, Event, EventBody, ExportParams, Fault, InputId, RunState, SendParams, Seq,
@@ -79,6 +80,10 @@ pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> 
     };
     let client = ctx.connect_or_start().await?;
     check_size(&client, &prompt)?;
+    say_if_text(ctx, &prompt, args.commands);
+    if let Some(name) = &args.name {
+        name_is_free(&client, name).await?;
+    }
     let entered = match (created, &args.session) {
         (Some(params), _) => create(&client, &params).await?,
         (None, session) => {
@@ -172,31 +177,6 @@ fn workdir(asked: Option<&Path>) -> Result<String, Failure> {
         .to_str()
         .map(str::to_owned)
         .ok_or_else(|| bad(format!("the path {} is not UTF-8", absolute.display())))
-}
-
-/// The daemon refuses a larger input, too; here the file's size can be said before it travels.
-pub(crate) fn check_size(client: &Client, prompt: &[Block]) -> Result<(), Failure> {
-    let size: usize = prompt
-        .iter()
-        .map(|block| {
-            if let Block::Text { text } = block {
-                text.len()
-            } else {
-                0
-            }
-        })
-        .sum();
-    let most = client.welcome().limits.max_input_bytes;
-    if u64::try_from(size).unwrap_or(u64::MAX) > most {
-        let fault = Fault::limit(
-            "input_too_large",
-            format!("the prompt has {size} bytes, the daemon takes {most}"),
-        );
-        return Err(fault
-            .hint("give the agent the path in the prompt and let it read the file")
-            .into());
-    }
-    Ok(())
 }
 
 async fn create(client: &Client, params: &CreateParams) -> Result<Entered, Failure> {

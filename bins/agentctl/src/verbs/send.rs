@@ -6,7 +6,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
 use crate::values;
-use crate::verbs::run::{Watching, check_size, enter, watch};
+use crate::verbs::before_run::{check_size, say_if_text};
+use crate::verbs::run::{Watching, enter, watch};
 use agentd_protocol::{Delivery, SendParams};
 
 const USAGE: &str = "agentctl send ID \"also update the docs\", or --input-file FILE (- for stdin)";
@@ -15,6 +16,7 @@ pub(crate) async fn send(ctx: &mut Ctx, args: &SendArgs) -> Result<Exit, Failure
     let content = values::prompt(args.text.as_deref(), args.input_file.as_deref(), USAGE)?;
     let client = ctx.connect().await?;
     check_size(&client, &content)?;
+    say_if_text(ctx, &content, args.commands);
     let delivery = [
         (args.steer, Delivery::Steer),
         (args.queue, Delivery::Queue),

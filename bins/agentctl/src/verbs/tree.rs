@@ -16,15 +16,16 @@ pub(crate) fn tree(rows: Vec<SessionRow>) -> Vec<SessionRow> {
     let mut out = Vec::new();
     let tops = below.remove(&None).unwrap_or_default();
     for row in tops {
-        grow(row, 1, &mut below, &mut out);
+        grow(row, "", &mut below, &mut out);
     }
     out
 }
 
-/// Puts down a row and all below it. Each is taken out of the map, so this ends whatever the rows say of each other.
+/// Puts down a row and all below it, each behind the lines that pass it by. Each is taken out of the map, so this ends
+/// whatever the rows say of each other.
 fn grow(
     row: SessionRow,
-    depth: usize,
+    lines: &str,
     below: &mut BTreeMap<Option<SessionId>, Vec<SessionRow>>,
     out: &mut Vec<SessionRow>,
 ) {
@@ -32,10 +33,12 @@ fn grow(
     out.push(row);
     children.reverse();
     while let Some(mut child) = children.pop() {
-        let last = children.is_empty();
-        // A table has no leading blanks, so the line is as long as the row is deep.
-        let dashes = "─".repeat(depth.saturating_mul(2).saturating_sub(1));
-        child.branch = format!("{}{dashes} ", if last { "└" } else { "├" });
-        grow(child, depth.saturating_add(1), below, out);
+        let (corner, passing) = if children.is_empty() {
+            ("└─ ", "   ")
+        } else {
+            ("├─ ", "│  ")
+        };
+        child.branch = format!("{lines}{corner}");
+        grow(child, &format!("{lines}{passing}"), below, out);
     }
 }

@@ -73,7 +73,7 @@ impl Teller {
     pub(super) fn closing(&self, good: usize, ctl: &str) {
         self.print(&format!(
             "\n{good} of {} agents are done and their tests are green. The daemon stays up; from another terminal:\n\n  \
-             {ctl} ps\n  {ctl} logs @last\n  {ctl} attach @last\n\nCtrl-C stops it.",
+             {ctl} ps\n  {ctl} logs @last\n  {ctl} attach @last\n\nCtrl-C stops it. The projects are temporary and go with it.",
             self.sessions
         ));
     }

@@ -448,4 +448,14 @@ async fn usage_is_summed_by_group() {
     let by_model: Vec<UsageRow> =
         serde_json::from_value(h.call("usage.query", json!({})).await.unwrap()).unwrap();
     assert_eq!(by_model, [row("scripted", 3, 6, 7.0)]);
+    h.call("session.delete", json!({ "session": "b" })).await.unwrap();
+    for (asked, expected) in [
+        (json!({ "by": "team" }), row("y", 1, 2, 4.0)),
+        (json!({ "by": "session" }), row("(removed)", 1, 2, 4.0)),
+        (json!({ "labels": { "team": "y" } }), row("scripted", 1, 2, 4.0)),
+    ] {
+        let rows: Vec<UsageRow> =
+            serde_json::from_value(h.call("usage.query", asked).await.unwrap()).unwrap();
+        assert_eq!(rows.first(), Some(&expected));
+    }
 }

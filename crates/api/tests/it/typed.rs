@@ -58,12 +58,17 @@ async fn mentions_are_attached_to_typed_inputs_only_and_secrets_never() {
     write(&h, "src/a.rs", "fn a() {}\n");
     write(&h, "notes.secret", "hidden\n");
     h.session("a").await;
-    let line = "look at @src/a.rs and @notes.secret, ana@example.com, @types/node";
+    let line = "look at @src/a.rs and @notes.secret, ana@example.com, @types/node, @/etc/passwd, @/no/module";
     let sent = type_in(&h, line).await.unwrap();
-    let [notice] = sent.notices.as_slice() else {
+    let [missing, outside, secret] = sent.notices.as_slice() else {
         panic!("{:?}", sent.notices)
     };
-    assert!(notice.starts_with("@types/node names no file"), "{notice}");
+    assert!(missing.starts_with("@types/node names no file"), "{missing}");
+    assert_eq!(
+        outside,
+        "@/etc/passwd is not attached: it is outside of the working directory"
+    );
+    assert!(secret.starts_with("@notes.secret is not attached: "), "{secret}");
     let said = heard(&h).await;
     assert_eq!(said[0], line);
     assert!(
@@ -72,6 +77,10 @@ async fn mentions_are_attached_to_typed_inputs_only_and_secrets_never() {
     );
     assert!(
         said[1].contains("[notes.secret is not attached: ") && !said[1].contains("hidden"),
+        "{said:?}"
+    );
+    assert!(
+        said[1].contains("[/etc/passwd is not attached: ") && !said[1].contains("root:"),
         "{said:?}"
     );
     let plain = json!({ "session": "@last", "content": text(line) });

@@ -128,9 +128,6 @@ async fn a_call_without_a_permit_is_seen_to_wait_for_one() {
         .await;
     let overlay = world.get(|done| SupervisorMsg::Overlay { done }).await;
     assert_eq!(overlay[&session].state, RunState::Waiting(WaitReason::Permit));
-    model.say(CallEvent::Granted {
-        credential: None,
-        window: None,
-    });
+    model.say(CallEvent::Granted { window: None });
     world.until_state(session, RunState::RunningModel).await;
 }

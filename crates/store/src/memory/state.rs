@@ -4,11 +4,12 @@ use crate::read::{MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, clamp, id_part};
 use crate::sqlite::KEY_LIFE_MS;
 use crate::{
     Append, Blob, Charge, Claim, Direction, EncodedEvent, Filter, IdempotencyKey, Outcome, Page, Range, Row,
-    Snapshot, StoreError, StoredKey, Watched, WatchedEvent,
+    Snapshot, Spending, StoreError, StoredKey, Watched, WatchedEvent,
 };
 use agentd_protocol::{AppendId, Principal, RunState, Seq, SessionId, Summary, Timestamp};
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 
 #[derive(Debug, Default)]
 pub(super) struct State {
@@ -18,6 +19,7 @@ pub(super) struct State {
     keys: BTreeMap<(Principal, String), (StoredKey, Timestamp)>,
     pub(super) blobs: BTreeMap<String, Bytes>,
     charges: BTreeMap<String, Charge>,
+    pub(super) spent: Vec<Spending>,
     pub(super) node: u64,
     pub(super) node_expires: Timestamp,
     pub(super) closed: bool,
@@ -286,7 +288,24 @@ impl State {
         };
         found.deleted = Some(now);
         found.epoch += 1;
+        let spent = found.summary.as_ref().map(Spending::of);
+        if let Some(spent) = spent.filter(|spent| !spent.is_nothing()) {
+            self.remember(spent);
+        }
         true
+    }
+
+    fn remember(&mut self, spent: Spending) {
+        let same = |a: &Spending, b: &Spending| a.model == b.model && a.labels == b.labels;
+        let sums = &self.spent;
+        let placed = spent.placed(sums.len(), |spent| {
+            Ok::<_, Infallible>(sums.iter().any(|sum| same(sum, spent)))
+        });
+        let Ok(spent) = placed;
+        match self.spent.iter_mut().find(|sum| same(sum, &spent)) {
+            Some(sum) => sum.add(&spent),
+            None => self.spent.push(spent),
+        }
     }
 
     /// Blobs stay: this backend lives as long as its process.

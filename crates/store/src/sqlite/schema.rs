@@ -9,7 +9,7 @@ use std::time::Duration;
 const APPLICATION_ID: i64 = 0x6167_7464;
 
 /// One step per version, applied in order, each in a transaction of its own. Never change a step that was released.
-const MIGRATIONS: [&str; 1] = [V1];
+const MIGRATIONS: [&str; 2] = [V1, V2];
 
 // A rowid table with a UNIQUE(session_id, seq) takes a quarter of the writes of a clustered table. The session table has no
 // index on what changes with every append. The purge never removes the event with the highest cursor, so a cursor is never reused.
@@ -70,6 +70,27 @@ CREATE TABLE node(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL,
   expires_ms INTEGER NOT NULL) STRICT;
+";
+
+// What deleted sessions spent; those whose tombstones are still there count from the beginning.
+const V2: &str = "
+CREATE TABLE spent(
+  model TEXT NOT NULL,
+  labels TEXT NOT NULL,
+  sessions INTEGER NOT NULL,
+  steps INTEGER NOT NULL,
+  input INTEGER NOT NULL,
+  output INTEGER NOT NULL,
+  cache_read INTEGER NOT NULL,
+  cache_write INTEGER NOT NULL,
+  reasoning INTEGER NOT NULL,
+  usd REAL NOT NULL,
+  PRIMARY KEY(model, labels)) STRICT;
+INSERT INTO spent
+  SELECT coalesce(summary ->> '$.model', ''), labels, count(*), total(summary ->> '$.steps'),
+    total(summary ->> '$.usage.input'), total(summary ->> '$.usage.output'), total(summary ->> '$.usage.cache_read'),
+    total(summary ->> '$.usage.cache_write'), total(summary ->> '$.usage.reasoning'), total(summary ->> '$.cost_usd')
+  FROM session WHERE deleted_ms IS NOT NULL AND json_valid(summary) GROUP BY 1, 2;
 ";
 
 /// Opens the one connection that writes, and brings the schema up to date.

@@ -1,9 +1,9 @@
 //! What only the SQLite backend promises.
 
 use super::schema::migrate;
-use crate::tests::kit::Kit;
+use crate::tests::kit::{Kit, summary};
 use crate::{Append, Backend, Blob, Options, Outcome, Range, StoreError, open};
-use agentd_protocol::{AppendId, SessionId};
+use agentd_protocol::{AppendId, SessionId, Timestamp};
 use rusqlite::Connection;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -94,13 +94,34 @@ async fn i9_a_second_open_is_refused_and_names_the_process() {
     let (path, pid) = (lock.display(), std::process::id());
     assert_eq!(
         error.to_string(),
-        format!("the store at {path} is in use by process {pid}")
+        format!(
+            "the store at {path} is in use by process {pid}; stop it, or start this one with another --data-dir"
+        )
     );
     let elsewhere = tempfile::tempdir().unwrap();
     let url = format!("sqlite:{}", elsewhere.path().join("x.db").display());
     let _held = open(&url, kit.dir().join("a").as_path(), Options::default()).unwrap();
     let second = open(&url, kit.dir().join("b").as_path(), Options::default());
     assert!(matches!(second, Err(StoreError::InUse { .. })));
+}
+
+#[test]
+fn a_store_in_use_names_the_socket_of_its_daemon() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = Options {
+        address: "/run/x.sock".to_owned(),
+        ..Options::default()
+    };
+    let _held = open("sqlite:agentd.db", dir.path(), options).unwrap();
+    let error = open("sqlite:agentd.db", dir.path(), Options::default()).unwrap_err();
+    let pid = std::process::id();
+    for part in [
+        format!("in use by process {pid}, an agentd that listens on /run/x.sock"),
+        "agentctl --socket /run/x.sock ps".to_owned(),
+        "another --data-dir".to_owned(),
+    ] {
+        assert!(error.to_string().contains(&part), "{error}");
+    }
 }
 
 #[tokio::test]
@@ -136,7 +157,7 @@ fn a_store_of_a_newer_version_is_refused_untouched() {
         .unwrap();
     let refused = open("sqlite:agentd.db", dir.path(), Options::default());
     assert!(
-        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 1 })),
+        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 2 })),
         "{refused:?}"
     );
 }
@@ -192,6 +213,44 @@ fn migrations_run_once_and_in_order() {
             .unwrap(),
     );
     assert_eq!(now, (3, 2));
+}
+
+#[tokio::test]
+async fn what_deleted_sessions_spent_outlives_restarts_and_a_store_of_the_first_version_is_taken_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let spent_one = |log: &Arc<dyn Backend>, n: u8| {
+        let log = Arc::clone(log);
+        let session = SessionId::from_parts(n.into(), [n; 10]);
+        let mut append = Append::new(session, 1, 0, AppendId::from_parts(n.into(), [n; 10]));
+        let mut summary = summary(session, "one");
+        (summary.steps, summary.usage.output, summary.cost_usd) = (2, 50, 0.25);
+        append.summary = Some(summary);
+        async move {
+            assert!(matches!(log.append(append).await, Outcome::Committed { .. }));
+            assert!(log.delete(session).await.unwrap());
+        }
+    };
+    let log = reopen(dir.path());
+    spent_one(&log, 1).await;
+    drop(log);
+    // As the first version left it: a tombstone, and nothing summed up.
+    Connection::open(dir.path().join("agentd.db"))
+        .unwrap()
+        .execute_batch("DROP TABLE spent; PRAGMA user_version=1")
+        .unwrap();
+    for n in 2..4 {
+        let log = reopen(dir.path());
+        spent_one(&log, n).await;
+        log.purge(Timestamp(u64::MAX)).await.unwrap();
+        drop(log);
+        let sums = reopen(dir.path()).spent().await.unwrap();
+        let seen: Vec<_> = sums
+            .iter()
+            .map(|sum| (sum.sessions, sum.steps, sum.usage.output, sum.cost_usd))
+            .collect();
+        let count = u64::from(n);
+        assert_eq!(seen, [(count, 2 * count, 50 * count, 0.25 * f64::from(n))]);
+    }
 }
 
 #[test]

@@ -22,7 +22,11 @@ pub(super) fn delete(writer: &Connection, session: SessionId, now: Timestamp) ->
     let mut update = writer.prepare_cached(
         "UPDATE session SET deleted_ms = ?2, epoch = epoch + 1, owner = NULL WHERE uid = ?1 AND deleted_ms IS NULL",
     )?;
-    Ok(update.execute(params![uid(session), column(now.0)])? > 0)
+    if update.execute(params![uid(session), column(now.0)])? == 0 {
+        return Ok(false);
+    }
+    super::spending::remember(writer, session)?;
+    Ok(true)
 }
 
 pub(super) fn forget_keys(writer: &Connection, now: Timestamp) -> rusqlite::Result<()> {

@@ -46,6 +46,7 @@ conformance!(
     blobs_are_named_by_content_and_small_or_large_alike,
     a_snapshot_is_replaced,
     charges_add_up,
+    what_deleted_sessions_spent_stays_summed_up,
     words_resolve_to_ids_names_and_prefixes_of_either_end,
     a_deleted_session_is_gone,
     a_purge_removes_what_was_deleted_before_and_nothing_else,
@@ -587,6 +588,70 @@ async fn charges_add_up(kit: Kit) {
         );
     }
     assert_eq!(kit.log.charged("team=red").await.unwrap(), charge(20, 6));
+}
+
+async fn spends(kit: &Kit, model: &str, labels: &[(&str, &str)], usd: f64) -> SessionId {
+    let session = kit.session();
+    let mut append = kit.create(session, "spender", 1);
+    let summary = append.summary.as_mut().unwrap();
+    summary.model = model.to_owned();
+    summary.labels = labels
+        .iter()
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect();
+    (summary.steps, summary.usage.input, summary.cost_usd) = (3, 100, usd);
+    assert!(kit.commits(append).await);
+    session
+}
+
+async fn what_deleted_sessions_spent_stays_summed_up(kit: Kit) {
+    let red = [("team", "red")];
+    for (model, labels) in [("a", &red[..]), ("a", &red), ("b", &red), ("a", &[])] {
+        let session = spends(&kit, model, labels, 0.5).await;
+        assert!(kit.log.delete(session).await.unwrap());
+        assert!(!kit.log.delete(session).await.unwrap(), "it counts once");
+    }
+    let kept = spends(&kit, "a", &red, 9.0).await;
+    let idle = kit.created(1).await;
+    kit.log.delete(idle).await.unwrap();
+    kit.pass(1);
+    kit.log.purge(kit.now()).await.unwrap();
+    assert!(kit.log.row(kept).await.unwrap().is_some());
+    let mut seen: Vec<_> = kit
+        .log
+        .spent()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|sum| {
+            let team = sum.labels.get("team").cloned();
+            (
+                sum.model,
+                team,
+                sum.sessions,
+                sum.steps,
+                sum.usage.input,
+                sum.cost_usd,
+            )
+        })
+        .collect();
+    seen.sort_by(|a, b| (&a.0, &a.1).cmp(&(&b.0, &b.1)));
+    let of = |model: &str, team: Option<&str>, sessions| {
+        let (steps, input) = (3 * sessions, 100 * sessions);
+        let usd = if sessions == 2 { 1.0 } else { 0.5 };
+        (
+            model.to_owned(),
+            team.map(str::to_owned),
+            sessions,
+            steps,
+            input,
+            usd,
+        )
+    };
+    assert_eq!(
+        seen,
+        [of("a", None, 1), of("a", Some("red"), 2), of("b", Some("red"), 1)]
+    );
 }
 
 async fn words_resolve_to_ids_names_and_prefixes_of_either_end(kit: Kit) {

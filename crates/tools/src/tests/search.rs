@@ -207,3 +207,39 @@ async fn i7_the_file_that_a_grep_names_was_judged_before() {
     let named = json!({ "pattern": "key", "path": "secret/key" });
     assert_eq!(world.ok("Grep", named).await, "secret/key:1:key=x1\n");
 }
+
+/// Finds nothing, and says below what it looked.
+#[derive(Debug)]
+struct Elsewhere;
+
+#[async_trait::async_trait]
+impl crate::search::Search for Elsewhere {
+    fn touched(&self, _: &std::path::Path) {}
+
+    async fn search(
+        &self,
+        _: &std::path::Path,
+        query: crate::search::SearchQuery,
+    ) -> Result<crate::search::SearchFound, String> {
+        Err(format!("looked below {:?}", query.below))
+    }
+}
+
+#[tokio::test]
+async fn a_search_below_what_is_not_there_says_so_and_what_was_meant() {
+    let mut world = project();
+    world.limits.search = true;
+    world.index = Some(Arc::new(Elsewhere));
+    let asked = |path: &str| json!({ "query": "where it runs", "path": path });
+    let (_, text) = world.refused("SemanticSearch", asked("src/dep")).await;
+    assert!(
+        text.contains("src/dep") && text.contains("Did you mean src/deep?"),
+        "{text}"
+    );
+    let (_, text) = world.refused("SemanticSearch", asked("nowhere/at/all")).await;
+    assert!(text.contains("Use Glob or Ls"), "{text}");
+    for (path, below) in [("src/deep", "src/deep"), ("notes.md", "notes.md"), (".", "")] {
+        let (_, text) = world.refused("SemanticSearch", asked(path)).await;
+        assert!(text.contains(&format!("looked below {below:?}")), "{text}");
+    }
+}

@@ -85,7 +85,7 @@ fn lines_from_before_the_chain_are_told_by_number() {
     assert_eq!(
         text(&checked, Paint::new(false)),
         format!(
-            "intact: 2 lines in 1 files\nbegins unsealed: lines 1 to 2 are from before the chain and nothing proves them; the chain begins at line 3\nhead: {head}\n"
+            "intact: 2 lines in 1 file\nbegins unsealed: lines 1 to 2 are from before the chain and nothing proves them; the chain begins at line 3\nhead: {head}\n"
         )
     );
     let files = [write(dir.path(), "audit.jsonl", &old)];

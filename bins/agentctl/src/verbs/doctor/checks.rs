@@ -5,7 +5,7 @@ use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::dial::Chosen;
 use crate::failure::Failure;
-use crate::render::word;
+use crate::render::{count, word};
 use crate::verbs::config::loaded;
 use crate::verbs::doctor::Check;
 use agentd_client::Client;
@@ -99,8 +99,8 @@ fn config(settings: &Result<Loaded, Failure>) -> Check {
         Ok(loaded) => Check::ok(
             "config",
             format!(
-                "as agentctl reads it (no daemon tells its own): loads, {} keys; default model {:?}",
-                loaded.origins.len(),
+                "as agentctl reads it (no daemon tells its own): loads, {}; default model {:?}",
+                count(u64::try_from(loaded.origins.len()).unwrap_or(u64::MAX), "key"),
                 loaded.settings.model.default
             ),
         ),
@@ -160,9 +160,12 @@ async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) ->
             "look into logs/agentd.log in its data directory",
         ),
     });
-    checks.extend(
-        status.map(|status| Check::ok("store", format!("{}, {} sessions", status.store, status.sessions))),
-    );
+    checks.extend(status.map(|status| {
+        Check::ok(
+            "store",
+            format!("{}, {}", status.store, count(status.sessions, "session")),
+        )
+    }));
     match client.models().await {
         Ok(models) => {
             checks.push(model(&models));
@@ -188,6 +191,14 @@ pub(super) fn model(models: &[ModelStatus]) -> Check {
                 model.name
             ),
             add,
+        ),
+        Some(model) if model.usable && model.untried => Check::warn(
+            "model",
+            format!(
+                "{} ({}) was not tried: its server did not answer when agentd looked for it, or is elsewhere",
+                model.name, model.provider
+            ),
+            "start that server; `agentctl run hi` finds out whether it works",
         ),
         Some(model) if model.usable => Check::ok(
             "model",

@@ -5,7 +5,7 @@ use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::output::Row;
-use crate::render::clean;
+use crate::render::{Column, clean};
 use crate::verbs::policy::case::{Case, each_event};
 use crate::verbs::policy::explained::word;
 use crate::verbs::policy::{configured, home, in_force, tools};
@@ -35,10 +35,16 @@ pub(super) struct Change {
 }
 
 impl Row for Change {
-    fn columns(wide: bool) -> Vec<&'static str> {
-        let mut columns = vec!["session", "seq", "before", "after", "call"];
+    fn columns(wide: bool) -> Vec<Column> {
+        let mut columns = vec![
+            Column::whole("session", 0),
+            Column::whole("seq", 1),
+            Column::whole("before", 0),
+            Column::whole("after", 0),
+            Column::text("call", 0, 20),
+        ];
         if wide {
-            columns.extend(["rule before", "rule after"]);
+            columns.extend(["rule before", "rule after"].map(|name| Column::text(name, 2, 12)));
         }
         columns
     }

@@ -349,5 +349,7 @@ fn model(name: &str) -> ModelStatus {
         waiting: 0,
         paused_until: None,
         credentials: Vec::new(),
+        untried: false,
+        last_call: None,
     }
 }

@@ -18,6 +18,8 @@ fn status(default: bool, dialect: &str, usable: bool) -> ModelStatus {
         waiting: 0,
         paused_until: None,
         credentials: Vec::new(),
+        untried: false,
+        last_call: None,
     }
 }
 
@@ -27,6 +29,11 @@ fn the_default_model_must_be_there_and_usable() {
     assert_eq!(model(&[status(true, "scripted", true)]).level, Level::Warn);
     assert_eq!(model(&[status(true, "anthropic", false)]).level, Level::Fail);
     assert_eq!(model(&[status(false, "anthropic", true)]).level, Level::Fail);
+    let untried = ModelStatus {
+        untried: true,
+        ..status(true, "ollama", true)
+    };
+    assert_eq!(model(&[untried]).level, Level::Warn);
 }
 
 #[test]

@@ -1,0 +1,138 @@
+//! The JSON shape and the table row of an open approval.
+
+use crate::output::Row;
+use crate::render::{Column, age, clean, one_line, plan_lines, word};
+use agentd_protocol::{ApprovalId, ApprovalKind, Choice, OpenApproval, Scope, SessionId, Timestamp};
+use serde::Serialize;
+
+/// One open approval: exactly the contract's fields.
+#[derive(Debug, Serialize)]
+pub(crate) struct ApprovalRow {
+    pub(crate) approval: ApprovalId,
+    kind: ApprovalKind,
+    pub(crate) session: SessionId,
+    tool: Option<String>,
+    pub(crate) title: String,
+    detail: String,
+    choices: Vec<Choice>,
+    asked_at: Timestamp,
+    expires_at: Option<Timestamp>,
+    scopes: Vec<Scope>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    root: Option<SessionId>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    path: Vec<String>,
+    /// Questions about the same call have the same.
+    #[serde(skip)]
+    pub(crate) input: Option<String>,
+}
+
+impl From<OpenApproval> for ApprovalRow {
+    fn from(open: OpenApproval) -> Self {
+        Self {
+            approval: open.approval,
+            kind: open.kind,
+            session: open.session,
+            tool: open.tool,
+            title: open.title,
+            detail: open.detail,
+            choices: open.choices,
+            asked_at: open.asked_at,
+            expires_at: open.expires_at,
+            scopes: open.scopes,
+            root: open.root,
+            path: open.path,
+            input: open.input,
+        }
+    }
+}
+
+impl ApprovalRow {
+    /// What to read before it is decided, where that is a plan.
+    pub(crate) fn plan(&self) -> Vec<String> {
+        if self.kind == ApprovalKind::Plan {
+            plan_lines(self.approval, &self.detail)
+        } else {
+            Vec::new()
+        }
+    }
+
+    /// Whether an allow that reaches so far can be its answer.
+    pub(crate) fn can_be_allowed(&self, scope: Scope) -> bool {
+        self.kind != ApprovalKind::Question && (scope == Scope::Once || self.scopes.contains(&scope))
+    }
+
+    /// One line about it, and how it is answered on its own.
+    pub(crate) fn left_open(&self) -> String {
+        let id = self.approval.short();
+        let how = match self.kind {
+            ApprovalKind::Question => format!("agentctl answer {id} TEXT"),
+            ApprovalKind::Tool | ApprovalKind::Plan | ApprovalKind::Limit => format!("agentctl approve {id}"),
+        };
+        let title = one_line(&self.title, 120);
+        format!("left open: {} {id}: {title}\n  {how}", word(&self.kind))
+    }
+
+    /// What is about to be decided.
+    pub(crate) fn to_decide(&self) -> Vec<String> {
+        let title = one_line(&self.asked_from(), 200);
+        let mut lines = vec![format!(
+            "{}  {}  {title}",
+            self.approval.short(),
+            word(&self.kind)
+        )];
+        lines.extend(self.plan());
+        lines
+    }
+
+    /// The title, and where in a tree of agents it comes from.
+    fn asked_from(&self) -> String {
+        let title = clean(&self.title).into_owned();
+        if self.path.is_empty() {
+            title
+        } else {
+            format!("{title} [{}]", one_line(&self.path.join(" > "), 80))
+        }
+    }
+}
+
+impl Row for ApprovalRow {
+    fn columns(wide: bool) -> Vec<Column> {
+        let mut columns = vec![
+            Column::whole("approval", 0),
+            Column::whole("session", 1),
+            Column::whole("kind", 4),
+            Column::text("tool", 3, 8),
+            Column::whole("age", 2),
+            Column::whole("expires", 5),
+            Column::text("title", 0, 24),
+        ];
+        if wide {
+            columns.push(Column::text("detail", 6, 20));
+        }
+        columns
+    }
+
+    fn cells(&self, wide: bool, now: Timestamp) -> Vec<String> {
+        let expires = self
+            .expires_at
+            .map_or_else(|| "never".to_owned(), |at| format!("in {}", age(now, at)));
+        let mut cells = vec![
+            self.approval.short(),
+            self.session.short(),
+            word(&self.kind),
+            self.tool.clone().unwrap_or_default(),
+            age(self.asked_at, now),
+            expires,
+            self.asked_from(),
+        ];
+        if wide {
+            cells.push(self.detail.clone());
+        }
+        cells
+    }
+
+    fn name(&self) -> String {
+        self.approval.to_string()
+    }
+}

@@ -1,0 +1,122 @@
+//! Questions to the person: which one is shown, and what becomes of what was typed when it is over.
+
+use crate::failure::Failure;
+use crate::render::{approval_lines, choices_line, decided_by, decided_how};
+use crate::talk::asks::Elsewhere;
+use crate::talk::console::Before;
+use crate::talk::conversation::Conversation;
+use agentd_protocol::{ApprovalId, Decision, Event, EventBody, OpenApproval};
+
+impl Conversation<'_> {
+    fn asking(&self) -> bool {
+        self.manner.answers && self.caught_up && self.console.open()
+    }
+
+    /// Shows the question that is next, once.
+    pub(super) fn ask(&mut self) -> Result<(), Failure> {
+        let next = self.asks.front().filter(|_| self.asking()).cloned();
+        let id = next.as_ref().map(|open| open.approval);
+        if self.prompted == id {
+            return Ok(());
+        }
+        self.show_question(id)?;
+        let Some(open) = next.filter(|_| self.console.open()) else {
+            return Ok(());
+        };
+        let text = self.question(&open);
+        self.screen.prompt(self.out, &text)?;
+        if self.manner.sends && !self.draft.is_empty() {
+            self.screen
+                .say(self.out, "what you type is a message still; Ctrl-U drops it")?;
+        }
+        Ok(())
+    }
+
+    fn question(&self, open: &OpenApproval) -> String {
+        let paint = self.out.paint_talk();
+        let mut text = format!("{} {} ", paint.warn("approval"), open.approval.short());
+        text.push_str(&approval_lines(open).join("\n"));
+        let behind = self.asks.behind();
+        if behind > 0 {
+            text.push_str(&format!("\n  {behind} more behind this one"));
+        }
+        let choices = format!("{}:", choices_line(open));
+        text.push_str(&format!("\n  {}", paint.bold(&choices)));
+        text.push(if self.manner.sends { '\n' } else { ' ' });
+        text
+    }
+
+    /// From now on what is begun is for this question. What was begun for one that is over is dropped: it must not land on
+    /// another one.
+    pub(super) fn show_question(&mut self, next: Option<ApprovalId>) -> Result<(), Failure> {
+        if next.is_some() {
+            self.console.take(Before::Drop);
+        }
+        // Typed while something else was done: it belongs to what was shown until now.
+        let typed = self.console.waiting();
+        if !typed.is_empty() {
+            self.show_draft();
+            self.keys(&typed);
+            self.hide_draft();
+        }
+        self.prompted = next;
+        let over = match self.draft.about() {
+            Some(about) => self.caught_up && self.asks.waits(about).is_none(),
+            // There is nobody to send it to.
+            None => !self.manner.sends,
+        };
+        if over && !self.draft.is_empty() {
+            let text = format!("what you were typing is dropped: {}", self.draft.take());
+            self.screen.say(self.out, &text)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the open approvals, and says when somebody else answered one; whether it said so.
+    pub(super) fn observe(&mut self, event: &Event) -> Result<bool, Failure> {
+        let tool = if let EventBody::ApprovalAsked(ask) = &event.body {
+            ask.tool_call
+                .and_then(|call| self.screen.tool(call))
+                .map(str::to_owned)
+        } else {
+            None
+        };
+        let other = self.asks.observe(event, tool.as_deref());
+        let Some(other) = other.filter(|_| self.manner.answers && self.caught_up) else {
+            return Ok(false);
+        };
+        self.screen.say(self.out, &elsewhere(&other))?;
+        Ok(true)
+    }
+
+    /// A question of a sub-agent is over, and was not answered here.
+    pub(super) async fn over(&mut self, asked: &OpenApproval) -> Result<(), Failure> {
+        if !(self.manner.answers && self.caught_up) {
+            return Ok(());
+        }
+        let text = match self.follower.answer_of(asked).await {
+            Some((decided, by)) => elsewhere(&Elsewhere {
+                asked: asked.clone(),
+                decided,
+                by,
+            }),
+            None => format!("over: {}", named(asked)),
+        };
+        self.screen.say(self.out, &text)
+    }
+}
+
+fn elsewhere(other: &Elsewhere) -> String {
+    let how = decided_how(other.decided.decision);
+    let answered = matches!(
+        other.decided.decision,
+        Decision::Allow | Decision::Deny | Decision::Answer
+    );
+    let place = if answered { "decided elsewhere: " } else { "" };
+    let by = decided_by(&other.decided, &other.by);
+    format!("{place}{how} {by}  {}", named(&other.asked))
+}
+
+fn named(asked: &OpenApproval) -> String {
+    format!("[approval {} {}]", asked.approval.short(), asked.title)
+}

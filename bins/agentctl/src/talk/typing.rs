@@ -1,0 +1,132 @@
+//! What the person types, and what is done with a whole line.
+
+use crate::failure::Failure;
+use crate::output::fault_text;
+use crate::render::clean;
+use crate::talk::answer::{HELP, Typed, read};
+use crate::talk::conversation::Conversation;
+use crate::talk::draft::{TypedLine, Typing};
+use crate::talk::manner::Held;
+use agentd_protocol::{ApprovalId, Block, Fault, FaultClass, SendParams};
+
+impl Conversation<'_> {
+    /// Takes keys in; whole lines wait for their turn.
+    pub(super) fn keys(&mut self, keys: &[u8]) {
+        if keys.is_empty() && !self.console.open() {
+            self.lines.push_back(None);
+        }
+        for typing in self.draft.typed(keys, self.prompted) {
+            match typing {
+                Typing::Echo(text) => self.out.talk_always(&text),
+                Typing::Line(line) => {
+                    self.out.talk_always("\n");
+                    self.screen.entered();
+                    self.lines.push_back(Some(line));
+                }
+                Typing::End => self.lines.push_back(None),
+            }
+        }
+    }
+
+    /// Takes what is being typed out of the way of what is shown.
+    pub(super) fn hide_draft(&mut self) {
+        let text = self.draft.hide();
+        self.drawn(&text);
+    }
+
+    /// Puts it back.
+    pub(super) fn show_draft(&mut self) {
+        let text = self.draft.seen();
+        self.drawn(&text);
+    }
+
+    fn drawn(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.out.talk_always(text);
+        }
+    }
+
+    /// Does what a line says.
+    pub(super) async fn line(&mut self, line: TypedLine) -> Result<Option<Held>, Failure> {
+        let open = line.about.and_then(|about| self.asks.waits(about)).cloned();
+        let late = line.about.is_some() && open.is_none();
+        let open = open.filter(|_| self.manner.answers);
+        match (read(&line.text, open.as_ref(), self.manner.sends), open) {
+            (Typed::Decide(_) | Typed::Send(_) | Typed::Unclear(_), _) if late => {
+                let text = format!("the question is over; what you typed is dropped: {}", line.text);
+                self.screen.say(self.out, &text)?;
+            }
+            (Typed::Decide(answer), Some(open)) => {
+                let params = answer.params(&open);
+                let decided = self.follower.client().decide(&params).await;
+                self.decided(open.approval, decided.map(drop).map_err(Fault::from))?;
+            }
+            (Typed::Send(text), _) => self.send(text).await?,
+            (Typed::Cancel, _) => {
+                let cancelled = self.cancel("cancelled by /cancel").await;
+                self.told(cancelled)?;
+            }
+            (Typed::Resume, _) => {
+                let resumed = self.follower.resume().await;
+                self.told(resumed)?;
+            }
+            (Typed::Compact, _) => {
+                let asked = self.follower.compact().await;
+                self.told(asked)?;
+            }
+            (Typed::Detach, _) => return Ok(Some(Held::Detached)),
+            (Typed::Help, _) => self.screen.say(self.out, HELP)?,
+            (Typed::Unclear(text), _) => self.screen.say(self.out, &text)?,
+            (Typed::Nothing | Typed::Decide(_), _) => {}
+        }
+        Ok(None)
+    }
+
+    async fn send(&mut self, text: String) -> Result<(), Failure> {
+        let params = SendParams {
+            session: self.follower.session().to_owned(),
+            content: vec![Block::text(text.clone())],
+            commands: true,
+            ..SendParams::default()
+        };
+        let sent = self.follower.client().send(&params).await.map_err(Fault::from);
+        if let Ok(Some(said)) = sent.as_ref().map(|sent| &sent.said) {
+            if text.trim() == "/help" {
+                self.screen.say(self.out, HELP)?;
+            }
+            self.screen.say(self.out, &clean(said))?;
+        }
+        for notice in sent.iter().flat_map(|sent| &sent.notices) {
+            self.screen.say(self.out, &clean(notice))?;
+        }
+        self.told(sent.map(drop))
+    }
+
+    fn decided(&mut self, approval: ApprovalId, outcome: Result<(), Fault>) -> Result<(), Failure> {
+        let Err(fault) = outcome else {
+            self.asks.answered(approval);
+            return Ok(());
+        };
+        if fault.class == FaultClass::Conflict {
+            // Who was first comes as an event.
+            self.asks.forget(approval);
+            let id = approval.short();
+            let text = format!("{id} was decided elsewhere before; your answer is dropped");
+            return self.screen.say(self.out, &text);
+        }
+        if fault.class == FaultClass::NotFound {
+            self.asks.forget(approval);
+        } else {
+            // Ask again: the answer did not get through.
+            self.prompted = None;
+        }
+        self.told(Err(fault))
+    }
+
+    /// A fault while talking is told; the conversation goes on.
+    pub(super) fn told(&mut self, outcome: Result<(), Fault>) -> Result<(), Failure> {
+        let Err(fault) = outcome else { return Ok(()) };
+        let text = fault_text(&fault, self.out.paint_talk());
+        self.screen.prompt(self.out, &text)
+    }
+}

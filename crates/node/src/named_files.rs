@@ -1,0 +1,238 @@
+//! The files that a configuration names: whether they can be used. A daemon starts without them, and what needs one fails
+//! where it is needed; so a person who checks a configuration is told of all of them.
+
+use crate::error::NodeError;
+use agentd_provider::Script;
+use agentd_settings::{CredentialSource, Dialect, Loaded, Settings};
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+/// The longest script that is read.
+const LONGEST_SCRIPT: u64 = 16 << 20;
+/// The most entries of the operator's directory that are opened.
+const MOST_ENTRIES: usize = 1_000;
+
+/// Something named that cannot be used: the key, what is wrong, how to mend it.
+type Trouble = (String, String, &'static str);
+
+/// Opens every script, program, key file and prompt file that the configuration names.
+///
+/// # Errors
+/// What cannot be used, with file and line.
+pub fn check_files(loaded: &Loaded) -> Result<(), NodeError> {
+    let settings = &loaded.settings;
+    let troubles = [
+        scripts(settings),
+        keys(settings),
+        hooks(settings),
+        servers(settings),
+        prompts(settings),
+    ];
+    let lines: Vec<String> = troubles
+        .into_iter()
+        .flatten()
+        .map(|trouble| line(loaded, &trouble))
+        .collect();
+    if lines.is_empty() {
+        Ok(())
+    } else {
+        Err(NodeError::Files(lines.join("\n")))
+    }
+}
+
+/// A key inside a list was set where the list was.
+fn line(loaded: &Loaded, (key, what, fix): &Trouble) -> String {
+    let mut at = Some(key.as_str());
+    let mut origin = None;
+    while let (Some(known), None) = (at, origin) {
+        origin = loaded.origins.get(known);
+        at = known.rfind(['.', '[']).and_then(|end| known.get(..end));
+    }
+    let origin = origin.map(|origin| format!("{origin}: ")).unwrap_or_default();
+    format!("{origin}{key}: {what}; {fix}")
+}
+
+fn scripts(settings: &Settings) -> Vec<Trouble> {
+    let scripted = |provider: &String| {
+        let provider = settings.providers.get(provider);
+        provider.is_some_and(|provider| provider.dialect == Dialect::Scripted)
+    };
+    let named = settings
+        .models
+        .iter()
+        .filter(|(_, model)| scripted(&model.provider) && !matches!(model.model.as_str(), "" | "builtin"));
+    named
+        .filter_map(|(name, model)| {
+            let fix = "name a script file that can be read, or \"builtin\"";
+            Some((format!("models.{name}.model"), script(&model.model).err()?, fix))
+        })
+        .collect()
+}
+
+fn script(path: &str) -> Result<(), String> {
+    let text = text(path, LONGEST_SCRIPT).map_err(|error| unreadable(path, &error))?;
+    Script::parse(path, &text)
+        .map(drop)
+        .map_err(|error| error.to_string())
+}
+
+fn keys(settings: &Settings) -> Vec<Trouble> {
+    let fix = "make the file readable for agentd, or name another";
+    let mut found = Vec::new();
+    for (name, provider) in &settings.providers {
+        for credential in &provider.credentials {
+            if let Some(CredentialSource::File(path)) = credential.source()
+                && let Err(error) = File::open(path)
+            {
+                found.push((
+                    format!("providers.{name}.credentials"),
+                    unreadable(path, &error),
+                    fix,
+                ));
+            }
+        }
+    }
+    found
+}
+
+fn hooks(settings: &Settings) -> Vec<Trouble> {
+    let fix = "put an executable program there, or name another";
+    let hooks = settings.hooks.run.iter().enumerate();
+    hooks
+        .filter_map(|(n, hook)| {
+            let why = program(hook.command.first()?).err()?;
+            Some((
+                format!("hooks.run[{n}]"),
+                format!("hook {}: {why}", hook.name),
+                fix,
+            ))
+        })
+        .collect()
+}
+
+/// A server's program may also be a name on PATH; that is looked for when it is started.
+fn servers(settings: &Settings) -> Vec<Trouble> {
+    let fix = "put an executable program there, or name another";
+    let servers = settings.mcp.servers.iter();
+    servers
+        .filter_map(|(name, server)| {
+            let named = server.command.first().filter(|path| path.starts_with('/'))?;
+            let why = program(named).err()?;
+            Some((format!("mcp.servers.{name}.command"), why, fix))
+        })
+        .collect()
+}
+
+/// The operator's directory and the instructions in it.
+fn prompts(settings: &Settings) -> Vec<Trouble> {
+    let dir = &settings.agents.directory;
+    if dir.is_empty() {
+        return Vec::new();
+    }
+    let trouble = |path: &str, error: &io::Error| {
+        let fix = "make it a directory whose files agentd can read, or leave the key out";
+        (String::from("agents.directory"), unreadable(path, error), fix)
+    };
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) => return vec![trouble(dir, &error)],
+    };
+    entries
+        .flatten()
+        .take(MOST_ENTRIES)
+        .map(|entry| entry.path())
+        .filter(|path| path.is_file())
+        .filter_map(|path| Some(trouble(&path.display().to_string(), &File::open(&path).err()?)))
+        .collect()
+}
+
+fn program(path: &str) -> Result<(), String> {
+    match fs::metadata(Path::new(path)) {
+        Err(error) => Err(unreadable(path, &error)),
+        Ok(meta) if !meta.is_file() => Err(format!("{path} is not a file")),
+        Ok(meta) if meta.permissions().mode() & 0o111 == 0 => Err(format!("{path} is not executable")),
+        Ok(_) => Ok(()),
+    }
+}
+
+fn text(path: &str, most: u64) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(most).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn unreadable(path: &str, error: &io::Error) -> String {
+    format!("{path} cannot be read: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_settings::{Sources, load};
+
+    fn checked(text: &str) -> Result<(), NodeError> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("agentd.toml");
+        fs::write(&file, text).unwrap();
+        let sources = Sources {
+            file: Some(file),
+            ..Sources::default()
+        };
+        check_files(&load(&sources).unwrap())
+    }
+
+    #[test]
+    fn what_the_shipped_settings_name_is_there() {
+        checked("").unwrap();
+        checked("[[hooks.run]]\nname = \"a\"\nevent = \"Stop\"\ncommand = [\"/bin/sh\"]\n").unwrap();
+    }
+
+    #[test]
+    fn each_file_that_cannot_be_used_is_told_with_its_place_and_what_to_do() {
+        let dir = tempfile::tempdir().unwrap();
+        let bad = dir.path().join("bad.toml");
+        fs::write(&bad, "[[turn]]\ntxet = 1\n").unwrap();
+        let text = format!(
+            "[models.gone]\nprovider = \"scripted\"\nmodel = \"/nowhere/s.toml\"\n\
+             [models.bad]\nprovider = \"scripted\"\nmodel = {bad:?}\n\
+             [[hooks.run]]\nname = \"a\"\nevent = \"Stop\"\ncommand = [\"/etc/passwd\", \"x\"]\n\
+             [mcp.servers.s]\ncommand = [\"/nowhere/server\"]\n\
+             [agents]\ndirectory = \"/nowhere/agents\"\n"
+        );
+        let error = checked(&text).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        let told = error.to_string();
+        let lines: Vec<&str> = told.lines().collect();
+        for (place, key, what) in [
+            (
+                "agentd.toml:3: ",
+                "models.gone.model",
+                "/nowhere/s.toml cannot be read",
+            ),
+            ("agentd.toml:6: ", "models.bad.model", "TOML parse error"),
+            (
+                "agentd.toml:7: ",
+                "hooks.run[0]",
+                "hook a: /etc/passwd is not executable",
+            ),
+            (
+                "agentd.toml:12: ",
+                "mcp.servers.s.command",
+                "/nowhere/server cannot be read",
+            ),
+            (
+                "agentd.toml:14: ",
+                "agents.directory",
+                "/nowhere/agents cannot be read",
+            ),
+        ] {
+            let line = lines.iter().find(|line| line.contains(key)).unwrap();
+            assert!(
+                line.contains(place) && line.contains(what),
+                "{place}{what}: {told}"
+            );
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What removed sessions spent: it stays when they go, summed up, so that it never outgrows the store.
+
+use agentd_protocol::{Labels, Summary, Usage};
+
+/// Sums with labels of their own; labels that come later are not told apart any more.
+const MAX_LABELLED: usize = 5_000;
+/// Sums in all; models that come later are not told apart any more.
+const MAX_SUMS: usize = 6_000;
+/// The model of sums that are not told apart.
+const OTHERS: &str = "(others)";
+
+/// What removed sessions of one model with the same labels spent.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Spending {
+    /// Their model.
+    pub model: String,
+    /// Their labels.
+    pub labels: Labels,
+    /// How many they were.
+    pub sessions: u64,
+    /// Steps.
+    pub steps: u64,
+    /// Tokens.
+    pub usage: Usage,
+    /// US dollars.
+    pub cost_usd: f64,
+}
+
+impl Spending {
+    /// What one session spent.
+    pub(crate) fn of(summary: &Summary) -> Self {
+        Self {
+            model: summary.model.clone(),
+            labels: summary.labels.clone(),
+            sessions: 1,
+            steps: summary.steps,
+            usage: summary.usage,
+            cost_usd: summary.cost_usd,
+        }
+    }
+
+    /// Nothing was spent, so nothing need be remembered.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.steps == 0 && self.usage == Usage::default() && self.cost_usd == 0.0
+    }
+
+    /// Adds what others spent.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.sessions = self.sessions.saturating_add(other.sessions);
+        self.steps = self.steps.saturating_add(other.steps);
+        self.usage = self.usage.plus(other.usage);
+        self.cost_usd += other.cost_usd;
+    }
+
+    /// The sum that it goes into where there are `sums` already: its own, unless there are too many.
+    pub(crate) fn placed<E>(
+        mut self,
+        sums: usize,
+        mut known: impl FnMut(&Self) -> Result<bool, E>,
+    ) -> Result<Self, E> {
+        if sums < MAX_LABELLED || known(&self)? {
+            return Ok(self);
+        }
+        self.labels.clear();
+        if sums < MAX_SUMS || known(&self)? {
+            return Ok(self);
+        }
+        OTHERS.clone_into(&mut self.model);
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::convert::Infallible;
+
+    fn placed(sums: usize, known: &[&str]) -> (String, usize) {
+        let spent = Spending {
+            model: "m".to_owned(),
+            labels: [("run".to_owned(), "1".to_owned())].into(),
+            ..Spending::default()
+        };
+        let name = |spent: &Spending| format!("{}{}", spent.model, spent.labels.len());
+        let placed: Result<_, Infallible> =
+            spent.placed(sums, |spent| Ok(known.contains(&name(spent).as_str())));
+        let Ok(spent) = placed;
+        (spent.model, spent.labels.len())
+    }
+
+    #[test]
+    fn sums_that_are_too_many_lose_their_labels_then_their_model() {
+        let m = |labels| ("m".to_owned(), labels);
+        assert_eq!(placed(MAX_LABELLED - 1, &[]), m(1));
+        assert_eq!(placed(MAX_LABELLED, &[]), m(0));
+        assert_eq!(placed(MAX_LABELLED, &["m1"]), m(1));
+        assert_eq!(placed(MAX_SUMS - 1, &[]), m(0));
+        assert_eq!(placed(MAX_SUMS, &["m0"]), m(0));
+        assert_eq!(placed(MAX_SUMS, &["m1"]), m(1));
+        assert_eq!(placed(MAX_SUMS, &[]), ("(others)".to_owned(), 0));
+    }
+}
