@@ -1,7 +1,8 @@
 //! A sub-agent whose session is faulted: its parent gets that as the result, as it would wait for ever. Whoever resumes it
 //! afterwards finds that nobody wants it any more.
 
-use crate::family::{Post, pauses, spent_of};
+use crate::errand::{pauses, spent_of};
+use crate::family::Post;
 use crate::services::Services;
 use agentd_actor_kit::SupervisorMsg;
 use agentd_protocol::{SessionId, TurnError};

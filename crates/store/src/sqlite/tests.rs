@@ -136,7 +136,7 @@ fn a_store_of_a_newer_version_is_refused_untouched() {
         .unwrap();
     let refused = open("sqlite:agentd.db", dir.path(), Options::default());
     assert!(
-        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 1 })),
+        matches!(refused, Err(StoreError::NewerVersion { found: 99, known: 2 })),
         "{refused:?}"
     );
 }
@@ -192,6 +192,41 @@ fn migrations_run_once_and_in_order() {
             .unwrap(),
     );
     assert_eq!(now, (3, 2));
+}
+
+#[tokio::test]
+async fn i7_a_line_that_changed_on_the_disk_is_named_and_the_others_are_as_they_were() {
+    let kit = Kit::sqlite();
+    let (changed, sound) = (kit.created(4).await, kit.created(2).await);
+    kit.log.close().await.unwrap();
+    let file = rusqlite::Connection::open(kit.dir().join("agentd.db")).unwrap();
+    let sql = "UPDATE event SET body = replace(body, '1', '2') WHERE seq = 3";
+    assert_eq!(file.execute(sql, []).unwrap(), 1);
+    drop(file);
+    let log = reopen(kit.dir());
+    let damaged = async |session| log.load(session, Range::default()).await.unwrap().damaged;
+    assert_eq!((damaged(changed).await, damaged(sound).await), (Some(3), None));
+    let problems = log.check().await.unwrap().problems;
+    assert!(
+        matches!(problems.as_slice(), [one] if one.ends_with("event 3 are not those that were written")),
+        "{problems:?}"
+    );
+}
+
+#[tokio::test]
+async fn lines_that_are_older_than_their_sums_are_read_as_before() {
+    let kit = Kit::sqlite();
+    let session = kit.created(2).await;
+    kit.log.close().await.unwrap();
+    let file = rusqlite::Connection::open(kit.dir().join("agentd.db")).unwrap();
+    // As the first version had it.
+    file.execute_batch("ALTER TABLE event DROP COLUMN sum; PRAGMA user_version=1;")
+        .unwrap();
+    drop(file);
+    let log = reopen(kit.dir());
+    let page = log.load(session, Range::default()).await.unwrap();
+    assert_eq!((page.events.len(), page.damaged), (2, None));
+    assert_eq!(log.check().await.unwrap().problems, Vec::<String>::new());
 }
 
 #[test]
