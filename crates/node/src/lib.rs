@@ -14,6 +14,7 @@ mod logs;
 mod node;
 mod notify;
 mod paths;
+mod reminder;
 mod root;
 mod rotated;
 mod sandboxing;
