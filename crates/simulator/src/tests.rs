@@ -90,7 +90,7 @@ fn what_a_sub_agent_spends_is_counted_once_or_found() {
 /// Trees of agents under crashes, restarts and lost answers.
 #[test]
 fn i3_i4_i5_i6_trees_of_agents_come_to_rest() {
-    for seed in 1..=150 {
+    for seed in 1..=100 {
         let report = run(
             seed,
             "children=30,tools=60,mode=3,crash=15,node=4,lost=10,cancel=10",
