@@ -288,4 +288,4 @@ async fn copy(from: impl tokio::io::AsyncRead + Unpin, to: Arc<Mutex<watch::Send
 }
 
 /// Patience with the real world.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);

@@ -128,7 +128,7 @@ pub async fn check_log(client: &Client, session: &str) -> Vec<Event> {
             break;
         }
     }
-    keep(&lines);
+    keep_log(&lines);
     check_events(&events);
     events
 }
@@ -138,7 +138,7 @@ pub async fn check_log(client: &Client, session: &str) -> Vec<Event> {
     clippy::disallowed_methods,
     reason = "a test that is asked for its log gives it"
 )]
-fn keep(lines: &[String]) {
+pub fn keep_log(lines: &[String]) {
     let Ok(directory) = std::env::var("AGENTD_KEEP_LOGS") else {
         return;
     };
