@@ -146,7 +146,11 @@ impl Daemon {
 
     /// A connected client.
     pub async fn client(&self) -> Client {
-        let (socket, options) = (self.socket(), ConnectOptions::default());
+        let options = ConnectOptions {
+            deadline: PATIENCE,
+            ..ConnectOptions::default()
+        };
+        let socket = self.socket();
         within("a client connects", Client::connect(&socket, &options))
             .await
             .expect("the daemon answers")

@@ -2,7 +2,7 @@
 
 use crate::checker::check_events;
 use crate::daemon::PATIENCE;
-use agentd_client::{Client, Push, Subscription};
+use agentd_client::{Client, ClientError, Push, Subscription};
 use agentd_protocol::{AttachParams, Event, EventBody, ExportParams, Synced};
 
 /// Waits for `future`, but not for ever.
@@ -30,7 +30,16 @@ impl Follower {
             deltas: true,
             ..AttachParams::default()
         };
-        let subscription = within("attach answers", client.attach(&params))
+        // A loaded machine may take longer than a client waits for this; to ask again is safe.
+        let asking = async {
+            loop {
+                match client.attach(&params).await {
+                    Err(ClientError::Timeout { .. }) => {}
+                    answered => return answered,
+                }
+            }
+        };
+        let subscription = within("attach answers", asking)
             .await
             .expect("the session can be attached");
         Self {
