@@ -43,6 +43,8 @@ matrix rounds="20" seed="1":
 # Fuzzing led by coverage (libFuzzer): nightly, and `cargo install cargo-fuzz`. Targets: wire import settings shell patch
 # terminal fold decoder typed. On the stable toolchain `cargo test -p agentd-fuzz` tries the same with mutations.
 fuzz target seconds="60":
+    @cargo +nightly --version >/dev/null || { echo "just fuzz needs the nightly toolchain: rustup toolchain install nightly"; exit 1; }
+    @cargo +nightly fuzz --version >/dev/null 2>&1 || { echo "just fuzz needs cargo-fuzz: cargo install cargo-fuzz"; exit 1; }
     mkdir -p target/fuzz/{{target}}
     AGENTD_FUZZ_TARGET={{target}} cargo +nightly fuzz run --fuzz-dir crates/fuzz/libfuzzer any target/fuzz/{{target}} crates/fuzz/corpus/{{target}} -- -max_total_time={{seconds}} -max_len=65536
 

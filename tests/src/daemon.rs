@@ -146,7 +146,11 @@ impl Daemon {
 
     /// A connected client.
     pub async fn client(&self) -> Client {
-        let (socket, options) = (self.socket(), ConnectOptions::default());
+        let options = ConnectOptions {
+            deadline: PATIENCE,
+            ..ConnectOptions::default()
+        };
+        let socket = self.socket();
         within("a client connects", Client::connect(&socket, &options))
             .await
             .expect("the daemon answers")
@@ -288,4 +292,4 @@ async fn copy(from: impl tokio::io::AsyncRead + Unpin, to: Arc<Mutex<watch::Send
 }
 
 /// Patience with the real world.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(180);

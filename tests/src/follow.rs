@@ -2,7 +2,7 @@
 
 use crate::checker::check_events;
 use crate::daemon::PATIENCE;
-use agentd_client::{Client, Push, Subscription};
+use agentd_client::{Client, ClientError, Push, Subscription};
 use agentd_protocol::{AttachParams, Event, EventBody, ExportParams, Synced};
 
 /// Waits for `future`, but not for ever.
@@ -30,7 +30,16 @@ impl Follower {
             deltas: true,
             ..AttachParams::default()
         };
-        let subscription = within("attach answers", client.attach(&params))
+        // A loaded machine may take longer than a client waits for this; to ask again is safe.
+        let asking = async {
+            loop {
+                match client.attach(&params).await {
+                    Err(ClientError::Timeout { .. }) => {}
+                    answered => return answered,
+                }
+            }
+        };
+        let subscription = within("attach answers", asking)
             .await
             .expect("the session can be attached");
         Self {
@@ -128,7 +137,7 @@ pub async fn check_log(client: &Client, session: &str) -> Vec<Event> {
             break;
         }
     }
-    keep(&lines);
+    keep_log(&lines);
     check_events(&events);
     events
 }
@@ -138,7 +147,7 @@ pub async fn check_log(client: &Client, session: &str) -> Vec<Event> {
     clippy::disallowed_methods,
     reason = "a test that is asked for its log gives it"
 )]
-fn keep(lines: &[String]) {
+pub fn keep_log(lines: &[String]) {
     let Ok(directory) = std::env::var("AGENTD_KEEP_LOGS") else {
         return;
     };

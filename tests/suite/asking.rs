@@ -3,7 +3,7 @@
 use crate::{ASKING, daemon};
 use agentd_bench::model_server::ModelServer;
 use agentd_protocol::{Block, CreateParams, EventBody};
-use agentd_tests::{Follower, eventually, within};
+use agentd_tests::{Follower, check_log, eventually, within};
 use std::path::Path;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -61,6 +61,7 @@ async fn i7_a_question_that_nobody_answers_goes_up_the_levels_and_is_denied_afte
         .await;
     follower.turn_finished(1).await;
     assert!(!Path::new(&daemon.workdir("project")).join("M").exists());
+    check_log(&client, &session).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -4,7 +4,7 @@ mod clocks;
 mod ends;
 mod floods;
 mod places;
-mod signals;
+pub(crate) mod signals;
 
 use crate::{ASKING, YOLO, daemon, session};
 use agentd_bench::model_server::ModelServer;

@@ -3,11 +3,13 @@
 use agentd_protocol::{Block, CreateParams, EndReason, EventBody};
 use agentd_provider::Dialect;
 use agentd_tests::fault_server::{Act, Acts, Asked, FaultServer, Say, Speech, http};
-use agentd_tests::{Daemon, DaemonOptions, Follower};
+use agentd_tests::{Daemon, DaemonOptions, Follower, within};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::interval;
 
 const SESSIONS: usize = 1_000;
 /// What the server allows in a window.
@@ -123,12 +125,13 @@ async fn teams_of_weights_one_and_three_get_shares_of_one_and_three() {
     const COUNTED: usize = 160;
     let order = Arc::new(Mutex::new(Vec::new()));
     let noting = Arc::clone(&order);
+    let (all_wait, everybody) = watch::channel(false);
     let server = FaultServer::start(move |asked| {
         let speech = Speech(Dialect::OpenaiChat);
         if asked.number < PERMITS {
             // These hold all permits until everybody stands in line.
             let mut acts = speech.answer(&Say::text("Yes."));
-            acts.insert(0, Act::Pause(Duration::from_secs(4)));
+            acts.insert(0, Act::Until(everybody.clone()));
             return acts;
         }
         let body = String::from_utf8_lossy(&asked.body);
@@ -139,6 +142,8 @@ async fn teams_of_weights_one_and_three_get_shares_of_one_and_three() {
     let config = format!(
         r#"[model]
 default = "shared"
+[retry]
+first_byte_ms = 120000
 [scheduler]
 weights = {{ research = 3.0, support = 1.0 }}
 [providers.shared]
@@ -157,7 +162,7 @@ model = "shared-test"
         ..DaemonOptions::default()
     })
     .await;
-    one_turn_each(&daemon, EACH).await;
+    one_turn_each(&daemon, EACH, PERMITS, all_wait).await;
     let order = order.lock().unwrap();
     let research = order.iter().take(COUNTED).filter(|research| **research).count();
     let wanted = COUNTED * 3 / 4;
@@ -167,8 +172,9 @@ model = "shared-test"
     );
 }
 
-/// So many sessions of each team, all at once, to the end of their turns.
-async fn one_turn_each(daemon: &Daemon, each: usize) {
+/// So many sessions of each team, all at once, to the end of their turns. Those with a permit are held until all others
+/// wait for one.
+async fn one_turn_each(daemon: &Daemon, each: usize, permits: u64, all_wait: watch::Sender<bool>) {
     let mut running = JoinSet::new();
     for team in ["support", "research"] {
         let client = daemon.client().await;
@@ -187,6 +193,22 @@ async fn one_turn_each(daemon: &Daemon, each: usize) {
             });
         }
     }
+    let client = daemon.client().await;
+    let others = 2 * each as u64 - permits;
+    let mut ticks = interval(Duration::from_millis(50));
+    within("everybody stands in line", async {
+        while client
+            .models()
+            .await
+            .unwrap()
+            .iter()
+            .all(|model| u64::from(model.waiting) < others)
+        {
+            ticks.tick().await;
+        }
+    })
+    .await;
+    all_wait.send_replace(true);
     while let Some(end) = running.join_next().await {
         end.unwrap();
     }

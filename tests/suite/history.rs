@@ -293,6 +293,9 @@ async fn i4_a_kill_in_the_middle_of_an_undo_does_not_stop_it() {
             (Some(FIRST), None),
             "{fault}"
         );
+        // Nobody but the session wrote these files: it goes on back without force.
+        played.agentctl(&["rewind", &id, "--at", "1", "--files"], 0).await;
+        assert_eq!(played.file("a.txt"), None, "{fault}");
         check_log(&played.client, &id).await;
     }
 }

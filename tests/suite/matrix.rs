@@ -138,6 +138,7 @@ const APPROVAL: Points = &[
     ("fact.before:approval.decided", &[1]),
     ("fact.after:approval.decided", &[1]),
     ("webhook.send", &[1]),
+    ("webhook.note", &[3]),
     ("hook.run", &[1]),
     ("fact.before:hook.finished", &[1]),
 ];

@@ -43,7 +43,7 @@ const HASTY: Deadlines = Deadlines {
     connect: Duration::from_secs(2),
     first_byte: Duration::from_millis(400),
     idle: Duration::from_millis(400),
-    total: Duration::from_secs(10),
+    total: Duration::from_secs(60),
 };
 
 /// What came of one attempt.

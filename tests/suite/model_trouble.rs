@@ -11,8 +11,11 @@ use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, within};
 use std::time::Duration;
 
 const SPEECH: Speech = Speech(Dialect::Anthropic);
-/// Waits that a test has patience for.
-const QUICK: &str = "[retry]\nmax_retries = 3\nbase_ms = 10\ncap_ms = 50\nfirst_byte_ms = 1500\nidle_ms = 500\ntotal_ms = 20000\n\
+/// Quick to try again, and patient: a loaded machine must not look like a fault.
+const QUICK: &str = "[retry]\nmax_retries = 3\nbase_ms = 10\ncap_ms = 50\nfirst_byte_ms = 40000\nidle_ms = 40000\ntotal_ms = 60000\n\
+                     [scheduler]\ncircuit_ms = 20\ncircuit_cap_ms = 50\n";
+/// For faults that only a deadline ends.
+const HASTY: &str = "[retry]\nmax_retries = 3\nbase_ms = 10\ncap_ms = 50\nfirst_byte_ms = 3000\nidle_ms = 3000\ntotal_ms = 60000\n\
                      [scheduler]\ncircuit_ms = 20\ncircuit_cap_ms = 50\n";
 
 async fn daemon(server: &FaultServer, config: &str) -> Daemon {
@@ -65,9 +68,13 @@ async fn turn(daemon: &Daemon) -> (TurnFinished, Vec<ModelFailed>) {
 
 /// Each of these faults comes once; the turn must go on after it.
 async fn goes_on_after(faults: Vec<Acts>, class: FailureClass) {
+    goes_on_within(faults, class, QUICK).await;
+}
+
+async fn goes_on_within(faults: Vec<Acts>, class: FailureClass, deadlines: &str) {
     let count = faults.len();
     let server = faults_first(faults).await;
-    let (end, failures) = turn(&daemon(&server, QUICK).await).await;
+    let (end, failures) = turn(&daemon(&server, deadlines).await).await;
     assert_eq!(
         (end.reason, end.text.as_str()),
         (EndReason::Completed, "It is done."),
@@ -94,7 +101,7 @@ async fn a_turn_goes_on_after_resets_at_different_moments() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_goes_on_after_stalls() {
     let faults = vec![vec![Act::Stall], broken_after(3, Act::Stall)];
-    goes_on_after(faults, FailureClass::Transient).await;
+    goes_on_within(faults, FailureClass::Transient, HASTY).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -84,6 +84,18 @@ pub enum FeedMsg {
         /// Which.
         session: SessionId,
     },
+    /// An append may be durable that nobody announced: its answer was lost for good.
+    Unsure {
+        /// Whose.
+        session: SessionId,
+    },
+    /// The log of a session was read again, up to here.
+    Loaded {
+        /// Which.
+        session: SessionId,
+        /// The end of its log.
+        head: Seq,
+    },
     /// Follow a session from now on.
     Attach {
         /// Which.

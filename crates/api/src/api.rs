@@ -115,6 +115,8 @@ pub struct Api {
     pub(crate) turns: KeyTurns,
     /// Comparisons of files that go on at the same time.
     pub(crate) comparing: Semaphore,
+    /// Looks through the whole store that go on at the same time.
+    pub(crate) checking: Arc<Semaphore>,
     viewers: AtomicU64,
     connections: Arc<AtomicU64>,
 }
@@ -139,6 +141,7 @@ impl Api {
             known: Mutex::default(),
             turns: KeyTurns::default(),
             comparing: Semaphore::new(COMPARING),
+            checking: Arc::new(Semaphore::new(1)),
             viewers: AtomicU64::new(1),
             connections: Arc::default(),
         }

@@ -77,6 +77,7 @@ impl Api {
         match method {
             "node.status" => answer(&self.status().await?),
             "node.diagnostics" => self.diagnostics().await,
+            "node.check" => self.check_store().await,
             "node.drain" => self.stop(who, crate::StopRequest::Drain),
             "node.stop" => self.stop(who, crate::StopRequest::Stop),
             "mcp.list" => answer(&self.parts.view.servers()),

@@ -65,6 +65,7 @@ const METHODS: [(&str, Scope); 32] = [
     ("approval.decide", Scope::Approve),
     ("node.status", Scope::Read),
     ("node.diagnostics", Scope::Read),
+    ("node.check", Scope::Read),
     ("node.drain", Scope::Admin),
     ("node.stop", Scope::Admin),
     ("model.list", Scope::Read),

@@ -6,6 +6,11 @@ use agentd_protocol::{Fault, NodeStatus, Principal, ToolRow};
 use agentd_tools::Tool;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A look through the whole store.
+const CHECK: Duration = Duration::from_secs(30);
 
 impl Api {
     pub(crate) async fn status(&self) -> Result<NodeStatus, Fault> {
@@ -63,6 +68,39 @@ impl Api {
             "store": serde_json::to_value(self.parts.backend.metrics()).unwrap_or_default(),
             "rules": said(rules),
         }))
+    }
+
+    /// Looks for damage in the store, one look at a time: it reads everything, and goes on when its asker is gone.
+    pub(crate) async fn check_store(&self) -> Result<Value, Fault> {
+        let Ok(only) = Arc::clone(&self.checking).try_acquire_owned() else {
+            let fault = Fault::busy("checking", "the store is being looked through already");
+            return Err(fault.hint("try again when that look has ended"));
+        };
+        let backend = Arc::clone(&self.parts.backend);
+        let look = tokio::spawn(async move {
+            let found = backend.check().await;
+            drop(only);
+            found
+        });
+        match tokio::time::timeout(CHECK, look).await {
+            Ok(Ok(found)) => {
+                let found = found?;
+                Ok(json!({
+                    "problems": found.problems,
+                    "sessions": found.sessions,
+                    "events": found.events,
+                    "bytes": found.bytes,
+                }))
+            }
+            Ok(Err(error)) => Err(Fault::internal("check_failed", error.to_string())),
+            Err(_) => {
+                let what = format!(
+                    "the store could not be looked through within {} s",
+                    CHECK.as_secs()
+                );
+                Err(Fault::timeout("check_slow", what))
+            }
+        }
     }
 
     pub(crate) fn stop(&self, who: &Principal, request: StopRequest) -> Result<Value, Fault> {

@@ -62,6 +62,8 @@ pub(crate) struct Past {
     asking: bool,
     open: BTreeSet<String>,
     reworking: bool,
+    /// The files of the work on the history that is open.
+    wanted: Vec<FileBack>,
 }
 
 impl Past {
@@ -104,14 +106,12 @@ impl Past {
                     self.change(event, id, files, Default::default());
                 }
             }
+            EventBody::HistoryStarted(started) => self.wanted.clone_from(&started.files),
             EventBody::UndoApplied(applied) => {
-                let (files, undoes) = (applied.changes.clone(), applied.undoes.clone());
-                self.change(
-                    event,
-                    &applied.undo_id,
-                    files,
-                    (undoes, applied.undoes_below.clone()),
-                );
+                let mut files = applied.changes.clone();
+                files.extend(was_so_already(&self.wanted, &applied.changes));
+                let undoes = (applied.undoes.clone(), applied.undoes_below.clone());
+                self.change(event, &applied.undo_id, files, undoes);
             }
             EventBody::SubagentStarted(started) => {
                 let of = (started.child, started.tool_call, event.seq, event.turn);
@@ -242,6 +242,21 @@ fn place(change: &Change) -> (Option<SessionId>, Seq) {
     }
 }
 
+/// Files that an undo did not write, since they were as wanted: an undo that was cut off had put them back, or a person.
+/// Since then they are as wanted, as if this undo had written them.
+fn was_so_already(wanted: &[FileBack], written: &[FileChanged]) -> Vec<FileChanged> {
+    let left = wanted
+        .iter()
+        .filter(|back| written.iter().all(|file| file.path != back.path));
+    left.map(|back| FileChanged {
+        path: back.path.clone(),
+        before_sha256: back.now.clone(),
+        after_sha256: back.wanted.clone(),
+        mode: back.mode,
+    })
+    .collect()
+}
+
 fn listed(changes: &Value) -> Vec<FileChanged> {
     let changes = changes.as_array().map(Vec::as_slice).unwrap_or_default();
     let read = |change: &Value| serde_json::from_value(change.clone()).ok();
@@ -272,7 +287,21 @@ pub(crate) fn back<'a>(changes: impl Iterator<Item = &'a Change>) -> Vec<FileBac
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_protocol::{EVENT_VERSION, PlanStatus, PlanStep, PlanUpdated, Principal, Stamp};
+    use agentd_protocol::{
+        EVENT_VERSION, HistoryStarted, PlanStatus, PlanStep, PlanUpdated, Principal, Stamp, UndoApplied,
+    };
+
+    fn event(seq: Seq, body: EventBody) -> Event {
+        Event {
+            v: EVENT_VERSION,
+            session: SessionId::NIL,
+            seq,
+            at: Timestamp(seq),
+            by: Principal::agentd(),
+            turn: None,
+            body,
+        }
+    }
 
     fn change(seq: Seq, path: &str, before: Option<&str>, after: Option<&str>, undoes: &[Seq]) -> Change {
         let file = FileChanged {
@@ -323,15 +352,7 @@ mod tests {
         };
         let mut past = Past::upto(2);
         for (seq, updated) in [(1, plan("a", 0)), (2, plan("b", 1)), (3, plan("c", 2))] {
-            past.take(&Event {
-                v: EVENT_VERSION,
-                session: SessionId::NIL,
-                seq,
-                at: Timestamp(seq),
-                by: Principal::agentd(),
-                turn: None,
-                body: updated.into(),
-            });
+            past.take(&event(seq, updated.into()));
         }
         let (seq, _, then) = past.point().unwrap();
         assert_eq!((seq, then.steps[0].title.as_str(), then.replans), (2, "b", 1));
@@ -354,6 +375,37 @@ mod tests {
         };
         let expected = vec![of("a", Some("2"), Some("0")), of("b", Some("x"), None)];
         assert_eq!(back(changes.iter()), expected);
+    }
+
+    #[test]
+    fn an_undo_that_was_cut_off_and_done_again_counts_for_what_it_had_put_back_before() {
+        let wanted = |path: &str| FileBack {
+            path: path.into(),
+            now: Some("2".into()),
+            wanted: Some("1".into()),
+            mode: None,
+        };
+        let mut past = Past::default();
+        past.changes.push(change(1, "a", Some("1"), Some("2"), &[]));
+        past.changes.push(change(2, "b", Some("1"), Some("2"), &[]));
+        let begun = HistoryStarted {
+            undoes: vec![1, 2],
+            files: vec![wanted("a"), wanted("b")],
+            ..HistoryStarted::default()
+        };
+        // The second try found `a` put back already and wrote `b` alone.
+        let applied = UndoApplied {
+            undoes: vec![1, 2],
+            undo_id: "u".into(),
+            changes: change(0, "b", Some("2"), Some("1"), &[]).files,
+        };
+        past.take(&event(3, begun.into()));
+        past.take(&event(4, applied.into()));
+        assert_eq!(seqs(&past), [4]);
+        assert!(
+            back(past.changes.iter()).is_empty(),
+            "both are as they were at first"
+        );
     }
 
     #[test]

@@ -170,6 +170,14 @@ impl Client {
         self.call("node.diagnostics", &json!({}), SHORT).await
     }
 
+    /// Looks for damage in the store: what is wrong, and how much was looked at.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn check_store(&self) -> Result<Value, ClientError> {
+        self.call("node.check", &json!({}), LONG).await
+    }
+
     /// Lets running work end and stops the daemon; answered at once.
     ///
     /// # Errors

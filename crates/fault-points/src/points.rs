@@ -46,11 +46,13 @@ pub const MCP_AFTER: &str = "mcp.after_call";
 pub const AUDIT_WRITE: &str = "audit.write";
 /// A webhook is about to be sent.
 pub const WEBHOOK_SEND: &str = "webhook.send";
+/// An event is about to become a note for other programs, if it has something to tell.
+pub const WEBHOOK_NOTE: &str = "webhook.note";
 /// Viewers are about to be told of a commit.
 pub const FEED_PUBLISH: &str = "feed.publish";
 
 /// Every point that there is.
-pub const POINTS: [&str; 24] = [
+pub const POINTS: [&str; 25] = [
     BEFORE_APPEND,
     IN_BATCH,
     AFTER_COMMIT,
@@ -74,5 +76,6 @@ pub const POINTS: [&str; 24] = [
     MCP_AFTER,
     AUDIT_WRITE,
     WEBHOOK_SEND,
+    WEBHOOK_NOTE,
     FEED_PUBLISH,
 ];

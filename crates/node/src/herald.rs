@@ -1,12 +1,16 @@
 //! The herald: a viewer of the whole fleet that has other programs told when a person is asked.
 //!
-//! Like the scribe it hangs off the commit, so it slows nobody, and reads on from the log where it lagged. It begins with
-//! what is committed after it: a note that was on its way when the daemon went down is not sent again. The inbox is the
-//! truth.
+//! Like the scribe it hangs off the commit, so it slows nobody, and reads on from the log where it lagged. A note that was
+//! on its way when the daemon went down is lost, so at its start it tells once more of every question that is still open:
+//! a receiver hears of each at least once, and knows it again by its key. The inbox is the truth.
 
+use crate::reminder::remind;
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg, Viewer};
+use agentd_fault_points as fault;
 use agentd_protocol::Event;
 use agentd_webhook::{Note, Webhooks};
+use futures_util::FutureExt as _;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep;
@@ -48,6 +52,19 @@ impl Herald {
 
     /// Runs until dropped.
     pub(crate) async fn run(mut self) {
+        self.remind().await;
+        self.follow_all().await;
+    }
+
+    /// Tells of all that is open. The log keeps what is asked meanwhile.
+    async fn remind(&self) {
+        let told = remind(self.webhooks.clone(), self.store.clone());
+        if AssertUnwindSafe(told).catch_unwind().await.is_err() {
+            tracing::error!("the herald panicked while it told of open questions");
+        }
+    }
+
+    async fn follow_all(&mut self) {
         loop {
             let (queue, mut frames) = mpsc::channel(QUEUE);
             let viewer = Viewer {
@@ -63,8 +80,14 @@ impl Herald {
             {
                 Ok(cursor) => {
                     self.cursor.get_or_insert(cursor);
-                    self.catch_up().await;
-                    self.follow(&mut frames).await;
+                    let round = AssertUnwindSafe(self.round(&mut frames)).catch_unwind().await;
+                    if round.is_err() {
+                        // Nobody would start it again, and people would wait for words that never come. What it was at is
+                        // told of with everything that is open.
+                        tracing::error!("the herald panicked; it goes on");
+                        sleep(PAUSE).await;
+                        self.remind().await;
+                    }
                 }
                 Err(error) => {
                     tracing::info!(%error, "the herald waits for the feed");
@@ -72,6 +95,11 @@ impl Herald {
                 }
             }
         }
+    }
+
+    async fn round(&mut self, frames: &mut mpsc::Receiver<FeedFrame>) {
+        self.catch_up().await;
+        self.follow(frames).await;
     }
 
     async fn follow(&mut self, frames: &mut mpsc::Receiver<FeedFrame>) {
@@ -113,8 +141,13 @@ impl Herald {
     }
 
     fn tell(&mut self, cursor: u64, stored: &[u8]) {
+        // Before it is looked at: an event that makes this panic would do so for ever.
         self.cursor = Some(cursor);
         let event = serde_json::from_slice::<Event>(stored).ok();
+        // An event that fails here is left out like one that cannot be read; a question is told of again at the next start.
+        if fault::point(fault::WEBHOOK_NOTE).is_err() {
+            return;
+        }
         if let Some(note) = event.as_ref().and_then(Note::of) {
             self.webhooks.send(&note);
         }

@@ -15,6 +15,7 @@ mod named_files;
 mod node;
 mod notify;
 mod paths;
+mod reminder;
 mod root;
 mod rotated;
 mod sandboxing;

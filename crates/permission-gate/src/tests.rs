@@ -2,10 +2,10 @@ use crate::{GateArgs, PermissionGate, check_rules};
 use agentd_actor_kit::{CallError, Clock, Done, GateMsg, Handle, JudgeRequest, Pointer, Read, StoreMsg};
 use agentd_policy::{Judgement, Policy, Request, Subject};
 use agentd_protocol::{
-    ApprovalId, EffectClass, PermissionMode, Principal, SessionId, Timestamp, VerdictKind,
+    ApprovalId, EffectClass, PermissionMode, Principal, SessionId, Stamp, Timestamp, VerdictKind,
 };
 use agentd_settings::{PermissionConfig, RuleConfig};
-use agentd_store::{Backend, Options, Range, open};
+use agentd_store::{Append, Backend, EncodedEvent, Options, Outcome, Range, open};
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
@@ -354,4 +354,21 @@ fn i7_each_rule_that_comes_with_agentd_does_what_its_examples_say() {
     let rule = wrong.builtin.first_mut().unwrap();
     rule.examples.no_match.push("rm -rf /".to_owned());
     assert_eq!(check_rules(&wrong, None).len(), 1);
+}
+
+/// A stream that a daemon of an earlier build wrote; see `tests/golden`.
+const GOLDEN: &str = include_str!("../../../tests/golden/streams/rules.jsonl");
+
+#[tokio::test]
+async fn i7_the_rules_that_an_earlier_build_wrote_are_in_force_and_no_others() {
+    let (_, store) = store().await;
+    let mut append = Append::new(SessionId::NIL, 1, 0, Stamp::new(Timestamp(1), 1).append());
+    let event =
+        |line: &str| EncodedEvent::decode(line.as_bytes()).and_then(|event| EncodedEvent::encode(&event));
+    append.events = GOLDEN.lines().map(|line| event(line).unwrap()).collect();
+    let outcome = store.call(SOON, |done| StoreMsg::Append { append, done }).await;
+    assert!(matches!(outcome, Ok(Outcome::Committed { .. })), "{outcome:?}");
+    let (_, gate) = gate(args(&store)).await;
+    assert_eq!(kind(&gate, "sleep 0").await, VerdictKind::Allow);
+    assert_eq!(kind(&gate, "sleep 1").await, VerdictKind::Ask);
 }

@@ -14,6 +14,8 @@ use std::path::{Path, PathBuf};
 
 /// Where the program of the warden is inside.
 pub(crate) const PROGRAM: &str = "/run/agentd/warden";
+/// What that is: the descriptor of the program, which comes in as standard error. A path could lead to another version.
+const DESCRIPTOR: &str = "/proc/self/fd/2";
 
 /// Where bubblewrap is on the PATH of commands.
 pub(crate) fn find(environment: &Environment) -> Option<PathBuf> {
@@ -24,7 +26,6 @@ pub(crate) fn find(environment: &Environment) -> Option<PathBuf> {
 
 /// Its arguments, as a file that it reads: neither they nor the environment of the warden are in anybody's sight.
 pub(crate) fn arguments(
-    exe: &Path,
     workdir: &Path,
     walls: &Confinement,
     network: Option<&Path>,
@@ -48,7 +49,7 @@ pub(crate) fn arguments(
     for path in &walls.read {
         plan.readable(path);
     }
-    plan.pair("--ro-bind", exe, Path::new(PROGRAM));
+    plan.pair("--symlink", Path::new(DESCRIPTOR), Path::new(PROGRAM));
     if let Some(network) = network {
         plan.pair("--ro-bind", network, Path::new(INSIDE));
     }
@@ -144,7 +145,7 @@ mod tests {
             read: vec!["/usr".into()],
         };
         let environment = Environment::default().with("TERM", "dumb");
-        let file = arguments(Path::new("/x/agentd"), &workdir, &walls, None, &environment).unwrap();
+        let file = arguments(&workdir, &walls, None, &environment).unwrap();
         let mut text = String::new();
         fs::File::from(file).read_to_string(&mut text).unwrap();
         let text = text.trim_end_matches('\0').replace('\0', " ");

@@ -15,6 +15,7 @@ use crate::resident::WARDEN_ARG;
 use crate::slot::WardenSpec;
 use agentd_protocol::SandboxLevel;
 use rustix::fd::OwnedFd;
+use rustix::fs::{Mode, OFlags, open};
 use rustix::process::Signal;
 use std::ffi::OsString;
 use std::hash::{BuildHasher as _, RandomState};
@@ -146,14 +147,11 @@ fn isolated(
     let bwrap = bubble::find(&spec.environment)
         .ok_or_else(|| SandboxError::no_walls("bubblewrap (`bwrap`) is not on the PATH of commands"))?;
     keep_apart(&spec.workdir, &bwrap, "the program")?;
-    // Inside, this process and its /proc are not there.
-    let exe = std::fs::read_link(&spec.exe).unwrap_or_else(|_| spec.exe.clone());
-    if !exe.is_file() {
-        let why = format!("{} was replaced while it ran: start agentd again", exe.display());
-        return Err(SandboxError::no_walls(why));
-    }
-    let plan = bubble::arguments(&exe, &spec.workdir, walls, network.map(Opened::dir), environment)
-        .map_err(start)?;
+    // The program as it runs here, whatever lies at its path by now: an upgrade may have replaced it.
+    let exe = open(&spec.exe, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|errno| start(errno.into()))?;
+    let plan =
+        bubble::arguments(&spec.workdir, walls, network.map(Opened::dir), environment).map_err(start)?;
     let mut command = match leaf {
         Some(leaf) => {
             let mut command = Command::new(&spec.exe);
@@ -166,7 +164,7 @@ fn isolated(
         .env_clear()
         .args(["--args", "1", "--", bubble::PROGRAM, WARDEN_ARG])
         .stdout(plan)
-        .stderr(Stdio::null());
+        .stderr(exe);
     Ok(command)
 }
 

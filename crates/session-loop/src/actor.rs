@@ -4,7 +4,7 @@ use crate::error::LoopError;
 use crate::load::Folded;
 use crate::services::Services;
 use crate::shell::Shell;
-use agentd_actor_kit::{SessionMsg, SupervisorMsg};
+use agentd_actor_kit::{FeedMsg, SessionMsg, SupervisorMsg};
 use agentd_protocol::{ApprovalId, CallId};
 use agentd_turn::{Input, TimerKey};
 use ractor::{Actor, ActorProcessingErr, ActorRef, SpawnErr, SupervisionEvent};
@@ -157,6 +157,10 @@ impl Shell {
             return Ok(());
         }
         self.live.touch();
+        self.services.feed.cast(FeedMsg::Loaded {
+            session: self.session,
+            head: self.agent.durable().head,
+        });
         self.advance(Input::Recover).await
     }
 

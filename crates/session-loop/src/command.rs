@@ -1,6 +1,7 @@
 //! Commands of principals.
 
 use crate::answer::Asked;
+use crate::commit::disk_full;
 use crate::conceal;
 use crate::error::LoopError;
 use crate::outbox::{Asker, MAX_UNACKNOWLEDGED};
@@ -45,11 +46,7 @@ impl Shell {
             return Some(crate::answer::again("the session is being loaded again"));
         }
         if self.outbox.is_full() {
-            let fault = Fault::storage(
-                "disk_full",
-                "the store has no space, so nothing can be made durable",
-            );
-            return Some(fault.hint("free disk space; the store tries again by itself"));
+            return Some(disk_full());
         }
         if self.outbox.unacknowledged() >= MAX_UNACKNOWLEDGED {
             let fault = Fault::busy("store_behind", "too much of this session waits for the store");

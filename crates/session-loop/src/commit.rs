@@ -4,12 +4,31 @@ use crate::answer::{again, taken};
 use crate::error::LoopError;
 use crate::outbox::{Lost, Settled};
 use crate::shell::Shell;
-use agentd_actor_kit::{Alarm, Done, SessionMsg, StoreMsg};
+use agentd_actor_kit::{Alarm, Done, FeedMsg, SessionMsg, StoreMsg};
 use agentd_protocol::Fault;
 use agentd_store::{Append, Outcome};
+use agentd_turn::Durable;
 
 /// The reason of a loop that stops because it does not know what of its log is durable.
 pub const LOST: &str = "store";
+
+/// Whether what is decided now can be taken back as long as it is not durable: nothing goes on but the command itself.
+#[must_use]
+pub fn is_revocable(durable: &Durable) -> bool {
+    durable.turn.is_none()
+        && durable.jobs.is_empty()
+        && durable.children.is_empty()
+        && durable.history.is_none()
+}
+
+/// The answer to commands while the store has no space.
+pub(crate) fn disk_full() -> Fault {
+    Fault::storage(
+        "disk_full",
+        "the store has no space, so nothing can be made durable",
+    )
+    .hint("free disk space; the store tries again by itself")
+}
 
 impl Shell {
     /// Sends what is staged, when nothing is in flight.
@@ -71,7 +90,14 @@ impl Shell {
         tracing::warn!(session = %self.session, ?lost, "the loop lost its log");
         let (reason, fault) = match lost {
             Lost::Fenced => ("fenced", again("the session moved to another owner")),
-            Lost::Unknown => (LOST, unknown()),
+            Lost::Full => ("reload", disk_full()),
+            Lost::Unknown => {
+                // It may be durable, and nobody may have told the viewers.
+                self.services.feed.cast(FeedMsg::Unsure {
+                    session: self.session,
+                });
+                (LOST, unknown())
+            }
             Lost::Refused(why) => (LOST, Fault::storage("append_refused", why)),
             Lost::KeyTaken { answer, same_body } => {
                 let mut askers = self.outbox.give_up().into_iter();

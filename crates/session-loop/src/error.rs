@@ -18,6 +18,12 @@ pub enum LoopError {
         /// Why.
         source: StoreError,
     },
+    /// A line of the log is not what was written.
+    #[error("event {seq} of the log was damaged: its bytes are not those that were written")]
+    Damaged {
+        /// Which.
+        seq: u64,
+    },
     /// The log ends before its head.
     #[error("the log ends at event {found}, but its head is {head}")]
     Short {
@@ -38,6 +44,9 @@ impl LoopError {
     /// Whether loading again cannot help.
     #[must_use]
     pub const fn is_fault(&self) -> bool {
-        matches!(self, Self::Fold(_) | Self::Line { .. } | Self::Short { .. })
+        matches!(
+            self,
+            Self::Fold(_) | Self::Line { .. } | Self::Damaged { .. } | Self::Short { .. }
+        )
     }
 }

@@ -1,9 +1,9 @@
 //! A sub-agent whose session is faulted: its parent gets that as the result, as it would wait for ever. Whoever resumes it
 //! afterwards finds that nobody wants it any more.
 
-use crate::family::{Post, pauses};
+use crate::errand::{pauses, spent_of};
+use crate::family::Post;
 use crate::services::Services;
-use crate::tree::spent_of;
 use agentd_actor_kit::SupervisorMsg;
 use agentd_protocol::{SessionId, TurnError};
 use agentd_turn::Ended;

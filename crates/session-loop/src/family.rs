@@ -2,49 +2,29 @@
 //! what it says to a session goes through the supervisor like any command, so it reaches cold sessions, too. Whatever is
 //! lost with the daemon is begun again when the session that wanted it wakes.
 
+use crate::errand::{COMMAND, Next, after_creation, after_report, after_stop, pauses, spent_of, unanswered};
 use crate::load;
 use crate::services::Services;
 use crate::shell::Shell;
 use crate::talk::talk;
-use crate::tree::spent_of;
 use agentd_actor_kit::{
     CallError, Done, FeedMsg, NewSubagent, Read, Routed, SessionMsg, StoreMsg, SupervisorMsg,
 };
 use agentd_protocol::{
-    Block, Delta, Fault, FaultClass, Lineage, Principal, RunState, SessionId, Spent, Summary, ToolCallId,
-    TurnError,
+    Block, Delta, Fault, Lineage, Principal, RunState, SessionId, Spent, ToolCallId, TurnError,
 };
 use agentd_store::Row;
 use agentd_turn::{Command, Delegation, Effect, Ended, NewInput, Reply, Talk};
 use ractor::ActorRef;
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Duration;
 
-/// How often something is tried.
-const TRIES: u32 = 60;
-/// The first pause between two tries; it doubles.
-const PAUSE: Duration = Duration::from_millis(100);
-/// The longest pause.
-const LONGEST: Duration = Duration::from_secs(10);
-/// How long a command may take.
-const COMMAND: Duration = Duration::from_secs(30);
-/// The fault of a session that waits for a person.
-const FAULTED: &str = "faulted";
 /// What this work needs of a loop that may be gone before it is done.
 pub(crate) struct Post {
     pub(crate) services: Arc<Services>,
     pub(crate) supervisor: ActorRef<SupervisorMsg>,
     /// Whose work it is.
     pub(crate) session: SessionId,
-}
-
-/// What came of a try.
-enum Tried {
-    /// It is done, or will never be.
-    Over,
-    /// Try again.
-    Again,
 }
 
 impl Shell {
@@ -175,24 +155,25 @@ impl Post {
         let mut why = "nobody answered".to_owned();
         for pause in pauses() {
             match self.bring_up_once(child, &new, &prompt).await {
-                Ok(Tried::Over) => return,
-                Ok(Tried::Again) => {}
-                Err(fault) if for_good(&fault) => return self.give_up(child, said(&fault)).await,
-                Err(fault) if ends(&fault) => return,
-                Err(fault) => why = said(&fault),
+                Ok(()) => return,
+                Err(fault) => match after_creation(&fault) {
+                    Next::Over => return,
+                    Next::GiveUp(why) => return self.give_up(child, why).await,
+                    Next::Again | Next::Tell => why = fault.message,
+                },
             }
             tokio::time::sleep(pause).await;
         }
         self.give_up(child, why).await;
     }
 
-    async fn bring_up_once(&self, child: SessionId, new: &NewSubagent, prompt: &str) -> Result<Tried, Fault> {
+    async fn bring_up_once(&self, child: SessionId, new: &NewSubagent, prompt: &str) -> Result<(), Fault> {
         if let Some(row) = self.row(child).await? {
             self.catch_up(&row.summary).await?;
             if row.summary.turn.is_none() {
                 self.route(child, Command::Tell).await?;
             }
-            return Ok(Tried::Over);
+            return Ok(());
         }
         let created = self.services.subagents.first_event(new.clone()).await?;
         let first = NewInput {
@@ -205,11 +186,7 @@ impl Post {
             created: Box::new(created),
             first: Some(first),
         };
-        match self.route(child, command).await {
-            Ok(_) => Ok(Tried::Over),
-            Err(fault) if fault.class == FaultClass::Conflict && fault.code != FAULTED => Ok(Tried::Again),
-            Err(fault) => Err(fault),
-        }
+        self.route(child, command).await.map(drop)
     }
 
     /// A child that may have missed what became of its parent is to look.
@@ -228,7 +205,7 @@ impl Post {
     async fn lead(&self, child: SessionId) {
         for pause in pauses() {
             match self.route(child, Command::Follow).await {
-                Err(fault) if ends(&fault) || for_good(&fault) => return,
+                Err(fault) if after_creation(&fault) != Next::Again => return,
                 Err(_) => {}
                 Ok(_) => return,
             }
@@ -265,19 +242,14 @@ impl Post {
                 reason: reason.clone(),
                 force: true,
             };
-            match self.route(child, close).await {
-                Ok(_) => return,
-                Err(fault) if fault.class == FaultClass::NotFound => {
-                    return self.give_up(child, "it is not there any more".to_owned()).await;
-                }
-                Err(fault) if fault.code == "session_closed" => {
-                    if self.route(child, Command::Tell).await.is_ok() {
-                        return;
-                    }
-                }
-                Err(fault) if fault.code == FAULTED => return self.give_up(child, said(&fault)).await,
-                Err(fault) if ends(&fault) => return,
-                Err(_) => {}
+            let Err(fault) = self.route(child, close).await else {
+                return;
+            };
+            match after_stop(&fault) {
+                Next::Over => return,
+                Next::GiveUp(why) => return self.give_up(child, why).await,
+                Next::Tell if self.route(child, Command::Tell).await.is_ok() => return,
+                Next::Tell | Next::Again => {}
             }
             tokio::time::sleep(pause).await;
         }
@@ -291,13 +263,11 @@ impl Post {
                 child,
                 ended: Box::new(ended.clone()),
             };
-            match self.route(parent, command).await {
-                Ok(_) => return true,
-                Err(fault) if fault.code == "not_awaited" || fault.class == FaultClass::NotFound => {
-                    return true;
-                }
-                Err(fault) if ends(&fault) => return false,
-                Err(_) => {}
+            let Err(fault) = self.route(parent, command).await else {
+                return true;
+            };
+            if let Some(heard) = after_report(&fault) {
+                return heard;
             }
             tokio::time::sleep(pause).await;
         }
@@ -326,41 +296,11 @@ impl Post {
         }
         match tokio::time::timeout(COMMAND, answer).await {
             Ok(Ok(reply)) => reply,
-            Ok(Err(_)) => Err(gone()),
+            Ok(Err(_)) => Err(unanswered()),
             Err(_) => Err(Fault::timeout(
                 "session_slow",
                 CallError::Timeout("the session").to_string(),
             )),
         }
-    }
-}
-
-/// The pauses between the tries.
-pub(crate) fn pauses() -> impl Iterator<Item = Duration> {
-    (0..TRIES).scan(PAUSE, |pause, _| {
-        let now = *pause;
-        *pause = LONGEST.min(now.saturating_mul(2));
-        Some(now)
-    })
-}
-
-/// It will never go, or only when a person looked at it.
-fn for_good(fault: &Fault) -> bool {
-    fault.code == FAULTED
-        || matches!(
-            fault.class,
-            FaultClass::Invalid | FaultClass::Denied | FaultClass::NotFound | FaultClass::Limit
-        )
-}
-
-/// This daemon, or this supervisor, ends: the next one begins again.
-fn ends(fault: &Fault) -> bool {
-    matches!(fault.code.as_str(), "draining" | "supervisor_gone")
-}
-
-fn said(fault: &Fault) -> String {
-    match &fault.hint {
-        Some(hint) => format!("{} ({hint})", fault.message),
-        None => fault.message.clone(),
     }
 }

@@ -155,7 +155,11 @@ async fn page(
         ..Range::default()
     };
     let read = |done| StoreMsg::Read(Read::Load { session, range, done });
-    answer(store.call(within, read).await)
+    let page: Page = answer(store.call(within, read).await)?;
+    match page.damaged {
+        Some(seq) => Err(LoopError::Damaged { seq }),
+        None => Ok(page),
+    }
 }
 
 /// The conversation that is made of these parts of a log.

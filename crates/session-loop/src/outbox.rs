@@ -38,6 +38,8 @@ pub struct Batch {
     pub key: Option<IdempotencyKey>,
     /// The list row after these events.
     pub summary: Summary,
+    /// A command's, of a session in which nothing went on: as long as it is not durable, it can be taken back.
+    pub revocable: bool,
 }
 
 /// What an answer of the store means.
@@ -60,6 +62,8 @@ pub enum Lost {
     Fenced,
     /// The append may or may not be durable.
     Unknown,
+    /// There is no space for it, and it is nothing but commands that can be taken back: who gave them hears so at once.
+    Full,
     /// The store refused it.
     Refused(String),
     /// An idempotency key of the append was used before.
@@ -81,7 +85,14 @@ pub struct Outbox {
     in_flight: Option<Append>,
     waiting: VecDeque<(Seq, After)>,
     full: bool,
+    /// How often there was no space for the append in flight.
+    refusals: u32,
+    /// All that is in flight can be taken back.
+    revocable: bool,
 }
+
+/// So often an append that can be taken back is tried on a full disk: a queue that was full for a moment is no full disk.
+const MOST_REFUSALS: u32 = 2;
 
 /// An effect that happens after everything decided before it is durable: it changes the world, or tells it (I4).
 #[must_use]
@@ -113,6 +124,8 @@ impl Outbox {
             in_flight: None,
             waiting: VecDeque::new(),
             full: false,
+            refusals: 0,
+            revocable: false,
         }
     }
 
@@ -139,11 +152,13 @@ impl Outbox {
             return None;
         }
         let mut append = Append::new(self.session, self.epoch, self.durable, id);
+        self.revocable = true;
         while let Some(batch) = self.staged.pop_front() {
             if batch.key.is_some() && !append.keys.is_empty() {
                 self.staged.push_front(batch);
                 break;
             }
+            self.revocable &= batch.revocable;
             append.events.extend(batch.events);
             append.blobs.extend(batch.blobs);
             append.keys.extend(batch.key);
@@ -168,12 +183,17 @@ impl Outbox {
             Some(Outcome::Committed { head, .. } | Outcome::Duplicate { head }) if head == append.head() => {
                 self.durable = head;
                 self.in_flight = None;
-                self.full = false;
+                (self.full, self.refusals) = (false, 0);
                 return Settled::Durable(self.release());
             }
             Some(Outcome::Full) => {
                 self.full = true;
-                return Settled::Again;
+                self.refusals = self.refusals.saturating_add(1);
+                let revocable = self.revocable && self.staged.iter().all(|batch| batch.revocable);
+                if !revocable || self.refusals < MOST_REFUSALS {
+                    return Settled::Again;
+                }
+                Lost::Full
             }
             Some(Outcome::Committed { .. } | Outcome::Duplicate { .. } | Outcome::Fenced { .. }) => {
                 Lost::Fenced

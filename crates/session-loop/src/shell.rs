@@ -1,5 +1,6 @@
 //! The state of one loop, and the way of a decision through it.
 
+use crate::commit::is_revocable;
 use crate::compacting::Compacting;
 use crate::error::LoopError;
 use crate::jobs;
@@ -173,6 +174,7 @@ impl Shell {
             sizes: self.sizes(),
             prefix: self.requests.prefix_id(&self.transcript) ^ self.kit.id(),
         };
+        let revocable = task.asker.is_some() && is_revocable(self.agent.durable());
         let step = self.agent.step(task.input, scene);
         let mut asker = task.asker;
         let key = match (&mut asker, &step.reply) {
@@ -191,7 +193,7 @@ impl Shell {
             _ => None,
         };
         if !step.events.is_empty() {
-            self.keep(&step.events, task.blobs, key)?;
+            self.keep(&step.events, (task.blobs, key, revocable))?;
         }
         let reply = asker.zip(step.reply).map(|((asker, ..), reply)| (asker, reply));
         if let Some((asker, reply)) = reply {
@@ -244,8 +246,7 @@ impl Shell {
     fn keep(
         &mut self,
         events: &[Event],
-        blobs: Vec<Blob>,
-        key: Option<IdempotencyKey>,
+        (blobs, key, revocable): (Vec<Blob>, Option<IdempotencyKey>, bool),
     ) -> Result<(), LoopError> {
         let mut encoded = Vec::with_capacity(events.len());
         for event in events {
@@ -261,6 +262,7 @@ impl Shell {
             blobs,
             key,
             summary,
+            revocable,
         });
         self.live.touch();
         Ok(())

@@ -1,6 +1,7 @@
 //! What a tree of agents spent, and what holds for the parent: read from the rows, from the root down.
 
-use crate::family::{Post, pauses};
+use crate::errand::{pauses, spent_of};
+use crate::family::Post;
 use agentd_protocol::{Budget, Fault, SessionId, Spent, Summary};
 use agentd_turn::{Above, TreeSpent};
 
@@ -60,15 +61,4 @@ impl Post {
         }
         Ok(spent)
     }
-}
-
-/// What a session spent, with those below it that have ended.
-pub(crate) fn spent_of(summary: &Summary) -> Spent {
-    let own = Spent {
-        tokens: summary.usage.total(),
-        usd: summary.cost_usd,
-        time_ms: summary.time_ms,
-        steps: summary.steps,
-    };
-    own.and(summary.below)
 }

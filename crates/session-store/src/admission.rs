@@ -61,6 +61,8 @@ impl Admission {
             let (outcome, cursor) = settle(&*backend, append).await;
             if let Some(cursor) = cursor {
                 publish(&feed, session, events, cursor);
+            } else if outcome == Outcome::Unknown {
+                feed.cast(FeedMsg::Unsure { session });
             }
             drop(permit);
             // Announced first: an owner that goes on now cannot overtake this commit on the way to the viewers.

@@ -84,6 +84,8 @@ impl Actor for Feed {
             }
             FeedMsg::Delta { session, delta } => feed.delta(session, delta),
             FeedMsg::Cold { session } => feed.cold(session),
+            FeedMsg::Unsure { session } => feed.unsure(session),
+            FeedMsg::Loaded { session, head } => feed.loaded(session, head),
             FeedMsg::Attach {
                 session,
                 viewer,

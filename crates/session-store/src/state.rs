@@ -38,6 +38,8 @@ struct Channel {
     followers: Vec<Follower>,
     partial: Partial,
     status: Option<Status>,
+    /// An append may be durable that nobody announced.
+    unsure: bool,
 }
 
 /// Everything that the feed knows.
@@ -127,6 +129,26 @@ impl FeedState {
             channel.partial.clear();
             channel.status = None;
             self.tidy(session);
+        }
+    }
+
+    /// An append of this session may be durable that nobody announced. Where the log ends is known when it is read again.
+    pub fn unsure(&mut self, session: SessionId) {
+        if let Some(channel) = self.channels.get_mut(&session) {
+            channel.unsure = true;
+        }
+    }
+
+    /// The log of a session was read again and ends here: who follows, and was not told of all of it, reads on from there.
+    pub fn loaded(&mut self, session: SessionId, head: Seq) {
+        let Some(channel) = self.channels.get_mut(&session).filter(|channel| channel.unsure) else {
+            return;
+        };
+        channel.unsure = false;
+        if head > channel.seq {
+            channel.seq = head;
+            channel.partial.clear();
+            channel.followers.drain(..).for_each(|follower| follower.lag());
         }
     }
 

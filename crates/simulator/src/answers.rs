@@ -20,6 +20,14 @@ impl World {
 
     /// A command reaches the node: one whose key was used before has its answer already.
     pub(crate) fn ask(&mut self, mut order: Box<Order>) {
+        if order
+            .errand
+            .is_some_and(|(number, _)| !self.errands.contains_key(&number))
+        {
+            // Its node is gone, or it was done meanwhile.
+            self.tickets.remove(&order.ticket);
+            return;
+        }
         self.say(|| {
             format!(
                 "ask {} {} of {}",
@@ -53,6 +61,22 @@ impl World {
             let Some(order) = self.tickets.remove(&ticket) else {
                 continue;
             };
+            if let Some((number, tried)) = order.errand {
+                if let Some(Ok(reply)) = &answer
+                    && let Err(violation) = self.is_so(&order, reply)
+                {
+                    self.fail(violation);
+                }
+                self.post(
+                    0,
+                    Happening::Word {
+                        number,
+                        tried,
+                        answer,
+                    },
+                );
+                continue;
+            }
             match answer {
                 Some(Ok(reply)) => {
                     self.book.answered += 1;

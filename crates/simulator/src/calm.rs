@@ -56,6 +56,12 @@ impl World {
         if let Some(hot) = self.loops.values().find(|hot| !hot.quiet()) {
             return Some(format!("loop {} is busy", hot.number));
         }
+        if !self.errands.is_empty() {
+            return Some(format!(
+                "{} words are on their way between sessions",
+                self.errands.len()
+            ));
+        }
         if let Some(kid) = self.kids.values().next() {
             return Some(format!("something runs for loop {}", kid.owner));
         }
@@ -68,7 +74,7 @@ impl World {
             return Some("a permit is out, and nobody has it".to_owned());
         }
         let behind = |session: &SessionId, seen: u64| {
-            let told = !self.disk.deleted.contains(session) && !self.untold.contains(session);
+            let told = !self.disk.deleted.contains(session);
             told && seen < self.disk.head(*session)
         };
         let late = self
@@ -109,13 +115,26 @@ impl World {
         agent.is_some_and(|agent| agent.durable().paused.is_some() || agent.durable().parked())
     }
 
+    /// What the list says of a cold session is what its log says.
+    fn row_is_true(&self, session: SessionId, agent: &Agent) -> Held {
+        let said = self.disk.row(session).map(|row| row.summary.status.state);
+        let is = agent.status(self.now).state;
+        match said {
+            Some(said) if said != is => {
+                let what = format!("the list says {said:?} of a cold session that is {is:?}");
+                Err(Violation::of("row", what))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Everything once more, from the log alone.
     fn proof(&self) -> Held {
         for session in self.disk.sessions() {
             self.disk.has(session, self.disk.head(session))?;
             self.proof_of(session)?;
         }
-        Ok(())
+        self.proof_of_trees()
     }
 
     fn proof_of(&self, session: SessionId) -> Held {
@@ -139,7 +158,7 @@ impl World {
             .map_err(|error| Violation::of("fold", error.to_string()))?;
         let number = self.slots.get(&session).and_then(|slot| slot.hot);
         let Some(hot) = number.and_then(|number| self.loops.get(&number)) else {
-            return Ok(());
+            return self.row_is_true(session, &agent);
         };
         if agent.durable() != hot.agent.durable() {
             return Err(Violation::of("fold", "the folded log is not the living state"));

@@ -95,6 +95,15 @@ impl Disk {
         Ok(claim)
     }
 
+    /// A log that somebody wrote past the loops.
+    pub(crate) fn took_in(&mut self, session: SessionId, head: Seq) -> Result<(), StoreError> {
+        let lines = self.lines(session, 0, head)?;
+        let lines = lines.into_iter().map(|(_, line)| line);
+        self.kept.insert(session, lines.collect());
+        self.epochs.insert(session, 1);
+        Ok(())
+    }
+
     pub(crate) fn row(&self, session: SessionId) -> Option<Row> {
         at_once(self.backend.row(session)).ok()?.ok()?
     }

@@ -65,17 +65,16 @@ impl World {
                 });
             }
             Effect::AddRule { rule, .. } => self.add_rule(&rule),
-            // Neither side calls nor counting are configured, and nobody has sub-agents here.
-            Effect::StartSide(_)
-            | Effect::DropSide { .. }
-            | Effect::CountTokens { .. }
-            | Effect::DropCount { .. }
-            | Effect::StartChild { .. }
+            Effect::StartSide(side) => self.start_side(hot, side),
+            Effect::DropSide { call } => self.drop_side(hot, call),
+            // Counting is not configured.
+            Effect::CountTokens { .. } | Effect::DropCount { .. } => {}
+            effect @ (Effect::StartChild { .. }
             | Effect::StopChild { .. }
             | Effect::Lead { .. }
             | Effect::TellParent { .. }
             | Effect::TellRoot
-            | Effect::AskTree { .. } => {}
+            | Effect::AskTree { .. }) => self.for_family(hot, effect),
         }
     }
 
@@ -98,7 +97,10 @@ impl World {
 
     fn kill_tool(&mut self, hot: &mut Hot, tool_call: ToolCallId) {
         hot.outbox.forget_run(tool_call);
-        hot.planned.remove(&tool_call);
+        if let Some(kid) = hot.planned.remove(&tool_call).and_then(|planned| planned.hooking) {
+            self.kill(kid);
+        }
+        hot.told.remove(&tool_call);
         if let Some(kid) = hot.tools.remove(&tool_call)
             && self.disk.flaw != Flaw::Orphan
         {
@@ -126,6 +128,7 @@ impl World {
         if let Err(violation) = hot
             .witness
             .asks_model(call, attempt)
+            .and_then(|()| self.may_go_on(&hot.agent))
             .and_then(|()| self.sends(hot))
         {
             return self.fail(violation);
@@ -178,6 +181,8 @@ impl World {
             Planned {
                 prepared,
                 judgement: None,
+                hooking: None,
+                hooked: false,
             },
         );
         if self.chance(Knob::Gate, 100) {
@@ -211,9 +216,9 @@ impl World {
 
     /// The gate spoke, or went down without a word.
     pub(crate) fn gate_spoke(&mut self, hot: &mut Hot, tool_call: ToolCallId, said: Option<Box<Judgement>>) {
-        let Some(planned) = hot.planned.get_mut(&tool_call) else {
+        if !hot.planned.contains_key(&tool_call) {
             return;
-        };
+        }
         let judgement = match said {
             Some(said) => *said,
             None if self.disk.flaw == Flaw::OpenGate => {
@@ -222,6 +227,16 @@ impl World {
                 open
             }
             None => Judgement::denied("gate:error", "the permission gate did not answer"),
+        };
+        if !self.ask_before(hot, tool_call, &judgement) {
+            self.judged(hot, tool_call, judgement);
+        }
+    }
+
+    /// The gate and the hooks have judged.
+    pub(crate) fn judged(&mut self, hot: &mut Hot, tool_call: ToolCallId, judgement: Judgement) {
+        let Some(planned) = hot.planned.get_mut(&tool_call) else {
+            return;
         };
         if judgement.verdict.kind == VerdictKind::Ask {
             planned.judgement = Some(judgement);

@@ -5,14 +5,21 @@ use crate::rules::Rules;
 use agentd_protocol::HookEvent;
 use agentd_settings::ToolsConfig;
 use agentd_tools::Registry;
-use agentd_turn::{Config, ContextRules, OnExpiry};
+use agentd_turn::{Config, ContextRules, OnExpiry, SideRules};
 use std::sync::{Arc, LazyLock};
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::builtin(&ToolsConfig::default()));
 static RULES: LazyLock<Result<Rules, String>> = LazyLock::new(Rules::new);
-/// By whether hooks are told, and whether questions escalate.
-static CONFIGS: LazyLock<[[Arc<Config>; 2]; 2]> = LazyLock::new(|| {
-    [false, true].map(|hooks| [false, true].map(|escalates| Arc::new(config(hooks, escalates))))
+/// By whether hooks are told, whether questions escalate, and whether models are asked beside the turns.
+static CONFIGS: LazyLock<Vec<((bool, bool, bool), Arc<Config>)>> = LazyLock::new(|| {
+    let all = (0..8_u8).map(|n| (n & 1 > 0, n & 2 > 0, n & 4 > 0));
+    all.map(|(hooks, escalates, sides)| {
+        (
+            (hooks, escalates, sides),
+            Arc::new(config(hooks, escalates, sides)),
+        )
+    })
+    .collect()
 });
 
 pub(crate) fn registry() -> Registry {
@@ -24,17 +31,16 @@ pub(crate) fn rules() -> Result<Rules, String> {
 }
 
 pub(crate) fn config_of(options: &Options) -> Arc<Config> {
-    let [[plain, escalating], [hooked, both]] = &*CONFIGS;
-    let escalates = options.get(Knob::Alone) == 3;
-    Arc::clone(match (options.get(Knob::Hooks) > 0, escalates) {
-        (false, false) => plain,
-        (false, true) => escalating,
-        (true, false) => hooked,
-        (true, true) => both,
-    })
+    let wanted = (
+        options.get(Knob::Hooks) > 0,
+        options.get(Knob::Alone) == 3,
+        options.get(Knob::Sides) > 0,
+    );
+    let found = CONFIGS.iter().find(|(of, _)| *of == wanted);
+    found.map_or_else(Arc::default, |(_, config)| Arc::clone(config))
 }
 
-fn config(hooks: bool, escalates: bool) -> Config {
+fn config(hooks: bool, escalates: bool, sides: bool) -> Config {
     let heard = HookEvent::ALL
         .into_iter()
         .filter(|event| hooks && !event.is_of_call());
@@ -51,6 +57,19 @@ fn config(hooks: bool, escalates: bool) -> Config {
             prune_protect_tokens: 800,
             prune_min_tokens: 300,
             ..ContextRules::default()
+        },
+        max_children: 2,
+        side: match sides {
+            true => SideRules {
+                model: "session".into(),
+                titles: true,
+                summaries: true,
+                intents: true,
+                intent_below_permille: 900,
+                max_output: 200,
+                within_ms: 20_000,
+            },
+            false => SideRules::default(),
         },
         ..Config::default()
     }

@@ -3,13 +3,15 @@
 
 use crate::messages::Order;
 use crate::options::Flaw;
+use crate::sides::Side;
 use crate::world::World;
 use agentd_actor_kit::Done;
 use agentd_policy::Judgement;
 use agentd_protocol::{
-    CallId, ContextCompacted, Event, EventBody, Message, Principal, Seq, SessionId, ToolCallId, Usage,
+    CallId, ContextCompacted, Event, EventBody, Message, Principal, Seq, SessionId, ToolCallId, ToolOutcome,
+    Usage,
 };
-use agentd_session_loop::{After, Asked, Asker, Batch, Outbox, waits_for_commit};
+use agentd_session_loop::{After, Asked, Asker, Batch, Outbox, is_revocable, waits_for_commit};
 use agentd_store::{EncodedEvent, IdempotencyKey};
 use agentd_tools::Prepared;
 use agentd_transcript::Transcript;
@@ -22,6 +24,10 @@ use std::sync::Arc;
 pub(crate) struct Planned {
     pub(crate) prepared: Prepared,
     pub(crate) judgement: Option<Judgement>,
+    /// The kid of its hooks, while they are asked.
+    pub(crate) hooking: Option<u64>,
+    /// They were.
+    pub(crate) hooked: bool,
 }
 
 /// A summary that a model writes.
@@ -55,6 +61,9 @@ pub(crate) struct Hot {
     pub(crate) tools: BTreeMap<ToolCallId, u64>,
     pub(crate) planned: BTreeMap<ToolCallId, Planned>,
     pub(crate) compacting: Option<Compacting>,
+    pub(crate) sides: BTreeMap<CallId, Side>,
+    /// Results that hooks are being told of.
+    pub(crate) told: BTreeMap<ToolCallId, ToolOutcome>,
     pub(crate) timers: BTreeMap<TimerKey, u64>,
     pub(crate) jobs: BTreeMap<u32, u64>,
     pub(crate) last_job: u32,
@@ -96,6 +105,8 @@ impl Hot {
             tools: BTreeMap::new(),
             planned: BTreeMap::new(),
             compacting: None,
+            sides: BTreeMap::new(),
+            told: BTreeMap::new(),
             timers: BTreeMap::new(),
             jobs: BTreeMap::new(),
             last_job,
@@ -190,6 +201,7 @@ impl World {
             sizes: hot.sizes(),
             prefix: hot.transcript.generation().rotate_left(32),
         };
+        let revocable = order.is_some() && is_revocable(hot.agent.durable());
         let step = hot.agent.step(input, scene);
         let key = match (&order, &step.reply) {
             (Some(order), Some(Ok(reply))) => order.key.as_ref().map(|key| {
@@ -200,7 +212,7 @@ impl World {
             _ => None,
         };
         if !step.events.is_empty() {
-            self.keep(hot, &step.events, key);
+            self.keep(hot, &step.events, (key, revocable));
         }
         if let Some((order, reply)) = order.zip(step.reply) {
             let asker = self.asker(&order);
@@ -224,7 +236,12 @@ impl World {
 
     /// What may be carried out now; the rest waits for the commit of its reason.
     fn due(&self, hot: &mut Hot, effect: Effect) -> Option<Effect> {
-        if !waits_for_commit(&effect) || self.disk.flaw == Flaw::EarlyEffect {
+        let early = match self.disk.flaw {
+            Flaw::EarlyEffect => true,
+            Flaw::EarlyChild => matches!(effect, Effect::StartChild { .. }),
+            _ => false,
+        };
+        if early || !waits_for_commit(&effect) {
             return Some(effect);
         }
         match hot.outbox.after(After::Effect(effect)) {
@@ -234,7 +251,7 @@ impl World {
     }
 
     /// Takes events into everything that is folded from them, and into the outbox; looks at each from outside.
-    fn keep(&mut self, hot: &mut Hot, events: &[Event], key: Option<IdempotencyKey>) {
+    fn keep(&mut self, hot: &mut Hot, events: &[Event], (key, revocable): (Option<IdempotencyKey>, bool)) {
         let mut encoded = Vec::with_capacity(events.len());
         for event in events {
             if let Err(violation) = hot.witness.see(event).and_then(|()| self.book.sees(event)) {
@@ -263,6 +280,7 @@ impl World {
             blobs: Vec::new(),
             key,
             summary,
+            revocable,
         });
     }
 

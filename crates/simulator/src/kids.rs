@@ -23,6 +23,7 @@ pub(crate) enum Work {
     },
     Job(u32),
     Hooks(u64, HookEvent),
+    CallHooks(ToolCallId),
     Rework {
         seq: Seq,
         to: Option<Seq>,
@@ -108,6 +109,16 @@ impl World {
                 let number = *asking;
                 let records = self.hooks_said(*event);
                 self.kid_says(&mut kid, Message::Heard { number, records });
+            }
+            Work::CallHooks(tool_call) => {
+                let tool_call = *tool_call;
+                self.kid_says(
+                    &mut kid,
+                    Message::Hooked {
+                        tool_call,
+                        kid: number,
+                    },
+                );
             }
             Work::Rework { seq, to } => {
                 let (seq, to) = (*seq, *to);
@@ -214,7 +225,7 @@ impl Kid {
     }
 
     /// I5: it runs for something that the session's log says is going on.
-    pub(crate) fn may_run(&self, durable: &Durable, summary: Option<CallId>) -> Held {
+    pub(crate) fn may_run(&self, durable: &Durable, beside: impl Fn(CallId) -> bool) -> Held {
         match &self.work {
             Work::Tool { tool_call, .. } => {
                 let runs = durable
@@ -236,7 +247,7 @@ impl Kid {
                 let phase = durable.turn.as_ref().map(|turn| &turn.phase);
                 let streams =
                     matches!(phase, Some(Phase::Streaming(now)) if (now.call, now.attempt) == call.id);
-                if streams || summary == Some(call.id.0) {
+                if streams || beside(call.id.0) {
                     Ok(())
                 } else {
                     Err(Violation::of("I5", "a model call runs that nobody waits for"))
@@ -245,7 +256,7 @@ impl Kid {
             Work::Job(_) if durable.closed.is_some() => {
                 Err(Violation::of("I5", "a background job runs in a closed session"))
             }
-            Work::Job(_) | Work::Hooks(..) | Work::Rework { .. } => Ok(()),
+            Work::Job(_) | Work::Hooks(..) | Work::CallHooks(_) | Work::Rework { .. } => Ok(()),
         }
     }
 }

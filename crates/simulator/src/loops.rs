@@ -4,7 +4,7 @@ use crate::hot::{Hot, Task};
 use crate::messages::{Happening, Message, News, Order};
 use crate::options::{Flaw, Knob};
 use crate::world::World;
-use agentd_protocol::{CallId, FailureClass, Fault, Seq, ToolCallId, ToolOutcome};
+use agentd_protocol::{CallId, FailureClass, Fault, Principal, Seq, ToolCallId, ToolOutcome};
 use agentd_session_loop::{LOST, Lost, MAX_UNACKNOWLEDGED, Settled, taken};
 use agentd_store::{Append, Outcome};
 use agentd_transcript::Transcript;
@@ -84,6 +84,10 @@ impl World {
             }
             Message::Timer { key, generation } => self.timer(hot, key, generation),
             Message::Deciders { approval, count } => self.advance(hot, Input::Deciders { approval, count }),
+            Message::Hooked { tool_call, kid } => self.hooked(hot, tool_call, kid),
+            Message::Told { heard } => self.advance(hot, Input::Told { heard }),
+            Message::TreeSpent { number, spent } => self.advance(hot, Input::TreeSpent { number, spent }),
+            Message::SideOverdue { call } => self.side_overdue(hot, call),
             Message::Heard { number, records } => self.advance(hot, Input::Heard { number, records }),
             Message::Reworked {
                 seq,
@@ -104,6 +108,7 @@ impl World {
         if hot.agent.durable().head == 0 {
             return;
         }
+        self.feed.loaded(hot.session, hot.agent.durable().head);
         if self.disk.flaw == Flaw::RunAgain {
             let open: Vec<_> = hot
                 .agent
@@ -127,7 +132,10 @@ impl World {
         }
         let input = Input::Command {
             command: order.command.clone(),
-            by: crate::hot::ana(),
+            by: match order.errand {
+                Some(_) => Principal::agentd(),
+                None => crate::hot::ana(),
+            },
         };
         let order = Some(order);
         self.run(hot, Task { input, order });
@@ -136,6 +144,9 @@ impl World {
     fn model_news(&mut self, hot: &mut Hot, (call, attempt): (CallId, u32), news: News) {
         if hot.compacting.as_ref().is_some_and(|run| run.call == call) {
             return self.summary_news(hot, news);
+        }
+        if hot.sides.contains_key(&call) {
+            return self.side_news(hot, call, news);
         }
         if hot.model.is_none_or(|run| (run.0, run.1) != (call, attempt)) {
             return;
@@ -180,8 +191,7 @@ impl World {
 
     fn tool_news(&mut self, hot: &mut Hot, (tool_call, kid): (ToolCallId, u64), outcome: ToolOutcome) {
         if hot.tools.get(&tool_call) == Some(&kid) {
-            hot.tools.remove(&tool_call);
-            self.advance(hot, Input::ToolEnded { tool_call, outcome });
+            self.tell_after(hot, tool_call, outcome);
         }
     }
 
@@ -259,15 +269,19 @@ impl World {
     /// What this loop thinks and what is durable differ: it stops, and the log is folded again.
     fn lose(&mut self, hot: &mut Hot, lost: &Lost) {
         self.say(|| format!("loop {} lost its log: {lost:?}", hot.number));
+        if *lost == Lost::Unknown {
+            self.feed.unsure(hot.session);
+        }
         let again = || Fault::unavailable("retry", "the session is being loaded again");
         let reason = match lost {
             Lost::Unknown | Lost::Refused(_) => LOST,
+            Lost::Full => "reload",
             Lost::Fenced => "fenced",
             Lost::KeyTaken { .. } => "reload",
         };
         let mut taken_answer = match lost {
             Lost::KeyTaken { answer, same_body } => Some(taken(answer, *same_body)),
-            Lost::Fenced | Lost::Unknown | Lost::Refused(_) => None,
+            Lost::Fenced | Lost::Unknown | Lost::Full | Lost::Refused(_) => None,
         };
         for asker in hot.outbox.give_up() {
             match taken_answer.take_if(|_| asker.keyed) {
@@ -286,6 +300,8 @@ impl World {
         self.kill_where(|kid| kid.owner == number);
         hot.model = None;
         hot.compacting = None;
+        hot.sides.clear();
+        hot.told.clear();
         hot.tools.clear();
         hot.jobs.clear();
         hot.planned.clear();
@@ -324,7 +340,10 @@ impl World {
     fn looks(&self, hot: &Hot) -> Result<(), Violation> {
         let durable = hot.agent.durable();
         for kid in self.kids.values().filter(|kid| kid.owner == hot.number) {
-            kid.may_run(durable, hot.compacting.as_ref().map(|run| run.call))?;
+            let summary = hot.compacting.as_ref().map(|run| run.call);
+            kid.may_run(durable, |call| {
+                summary == Some(call) || hot.sides.contains_key(&call)
+            })?;
         }
         if durable.closed.is_some() {
             hot.witness.settled()?;

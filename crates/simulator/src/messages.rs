@@ -2,10 +2,12 @@
 
 use agentd_actor_kit::Published;
 use agentd_policy::Judgement;
-use agentd_protocol::{ApprovalId, CallId, HookFinished, InputId, Seq, SessionId, ToolCallId, ToolOutcome};
+use agentd_protocol::{
+    ApprovalId, CallId, Fault, HookFinished, InputId, Seq, SessionId, ToolCallId, ToolOutcome,
+};
 use agentd_store::{Append, Claim, Outcome};
 use agentd_transcript::Transcript;
-use agentd_turn::{Command, JobEnd, ModelAnswer, ModelFailure, Reworked, TimerKey};
+use agentd_turn::{Command, JobEnd, ModelAnswer, ModelFailure, Reply, Reworked, TimerKey, TreeSpent};
 
 /// A place in the schedule.
 #[derive(Debug)]
@@ -42,6 +44,14 @@ pub(crate) enum Happening {
     Look { era: u64, session: SessionId },
     /// A command reaches the node.
     Send(Box<Order>),
+    /// An errand between sessions tries.
+    Errand(u64, u32),
+    /// It is answered; nothing: there will be no answer.
+    Word {
+        number: u64,
+        tried: u32,
+        answer: Option<Result<Reply, Fault>>,
+    },
     /// A person does something.
     Person,
     /// A viewer looks at what has come.
@@ -63,6 +73,8 @@ pub(crate) struct Order {
     pub(crate) session: SessionId,
     pub(crate) command: Command,
     pub(crate) key: Option<String>,
+    /// The errand, and its try, that gave it; nothing: a person did.
+    pub(crate) errand: Option<(u64, u32)>,
 }
 
 /// What a loop is told.
@@ -105,6 +117,21 @@ pub(crate) enum Message {
     Deciders {
         approval: ApprovalId,
         count: u32,
+    },
+    /// The hooks of a call ended; by the number of their kid.
+    Hooked {
+        tool_call: ToolCallId,
+        kid: u64,
+    },
+    Told {
+        heard: bool,
+    },
+    TreeSpent {
+        number: u64,
+        spent: Option<TreeSpent>,
+    },
+    SideOverdue {
+        call: CallId,
     },
     Heard {
         number: u64,
@@ -158,6 +185,10 @@ impl Message {
             Self::Deciders { approval, count } => format!("{count} may decide {}", id(approval)),
             Self::Heard { number, records } => format!("hooks {number}: {}", records.len()),
             Self::Reworked { seq, .. } => format!("reworked {seq}"),
+            Self::Hooked { tool_call, .. } => format!("hooks of {}", tool_call.short()),
+            Self::Told { heard } => format!("told the parent: {heard}"),
+            Self::TreeSpent { spent, .. } => format!("the tree spent {spent:?}"),
+            Self::SideOverdue { .. } => "side call overdue".into(),
             Self::SummaryOverdue { .. } => "summary overdue".into(),
             Self::Idle(_) => "idle".into(),
             Self::Drain => "drain".into(),

@@ -44,8 +44,19 @@ impl World {
             self.asker(&order).done.answer(Err(fault));
             return self.take_answers();
         }
-        let create = matches!(order.command, Command::Create { .. });
+        if self.draining
+            && (self.slots.get(&session).is_none_or(|slot| slot.hot.is_none())
+                || matches!(
+                    order.command,
+                    Command::Create { .. } | Command::Send(_) | Command::Resume { .. }
+                ))
+        {
+            let fault = Fault::unavailable("draining", "the daemon is stopping");
+            self.asker(&order).done.answer(Err(fault));
+            return self.take_answers();
+        }
         let slot = self.slots.entry(session).or_default();
+        let create = matches!(order.command, Command::Create { .. }) && !slot.loading;
         if let Some(number) = slot.hot {
             slot.routed += 1;
             return self.tell(number, 4, Message::Command(order));
@@ -271,6 +282,7 @@ impl World {
         }
         self.kids.clear();
         self.take_answers();
+        self.errands.clear();
         self.models = Models::new(&self.options, self.now);
         self.feed = FeedState::new(0, FeedLimits::default());
         let sessions: Vec<SessionId> = self.disk.sessions().collect();
@@ -286,7 +298,7 @@ impl World {
     /// The node starts: what goes on by itself is woken.
     pub(crate) fn begin(&mut self) {
         self.say(|| "the node starts".to_owned());
-        self.alive = true;
+        (self.alive, self.draining) = (true, false);
         self.models = Models::new(&self.options, self.now);
         for row in self.disk.rows() {
             self.wake(&row);
@@ -295,6 +307,7 @@ impl World {
 
     /// The node drains; what does not come to an end in time dies.
     pub(crate) fn drain_all(&mut self) {
+        self.draining = true;
         let numbers: Vec<u64> = self.loops.keys().copied().collect();
         for number in numbers {
             self.tell(number, 5, Message::Drain);

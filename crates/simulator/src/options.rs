@@ -88,6 +88,14 @@ knobs! {
     Alone "alone" [0, 0, 1, 2, 3],
     /// The mode: 0 default, 1 accept edits, 2 plan, 3 yolo.
     Mode "mode" [0, 0, 1, 2, 3, 3],
+    /// Percent of tool calls that become sub-agents.
+    Children "children" [0, 0, 0, 0, 10, 30],
+    /// Models are asked beside the turns.
+    Sides "sides" [0, 0, 0, 1],
+    /// Hooks are asked about calls; percent that deny.
+    CallHooks "call_hooks" [0, 0, 0, 5, 30],
+    /// Percent of actions that fork a session.
+    Fork "fork" [0, 0, 0, 6],
 }
 
 /// Something that is broken on purpose, to see that it is found.
@@ -120,11 +128,23 @@ pub enum Flaw {
     TwiceByKey,
     /// After a loop went down its list row is read while its last append is still on its way (a bug that was there).
     EarlyLook,
+    /// A child is created before its parent's log tells of it.
+    EarlyChild,
+    /// The word that a child ended is lost, and the child believes that it was heard.
+    LostReport,
+    /// A child is not stopped whose call ended, nor does it look whether anybody waits for it.
+    StrayChild,
+    /// What a child spent is not told.
+    LostSpent,
+    /// A model that is asked beside the turn never answers, and nobody has a deadline for it.
+    LostSide,
+    /// What a hook denies is run all the same.
+    DeafHook,
 }
 
 impl Flaw {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Self); 12] = [
+    pub const ALL: [(&'static str, Self); 18] = [
         ("lost-append", Self::LostAppend),
         ("early-answer", Self::EarlyAnswer),
         ("early-effect", Self::EarlyEffect),
@@ -137,6 +157,12 @@ impl Flaw {
         ("forgotten", Self::Forgotten),
         ("twice-by-key", Self::TwiceByKey),
         ("early-look", Self::EarlyLook),
+        ("early-child", Self::EarlyChild),
+        ("lost-report", Self::LostReport),
+        ("stray-child", Self::StrayChild),
+        ("lost-spent", Self::LostSpent),
+        ("lost-side", Self::LostSide),
+        ("deaf-hook", Self::DeafHook),
     ];
 }
 

@@ -81,8 +81,12 @@ impl World {
         if self.chance(Knob::Update, 100) {
             return Some(self.update());
         }
+        if self.chance(Knob::Fork, 100) {
+            self.fork(session);
+            return None;
+        }
         if self.chance(Knob::Delete, 100) {
-            if self.dice.percent(40) && self.disk.delete(session) {
+            if self.dice.percent(40) && !self.is_in_tree(session) && self.disk.delete(session) {
                 self.say(|| format!("session {} is deleted", session.short()));
                 return None;
             }
@@ -93,6 +97,12 @@ impl World {
             });
         }
         Some(Command::Send(self.input()))
+    }
+
+    /// A tree is deleted as a whole, which nobody does here.
+    fn is_in_tree(&self, session: SessionId) -> bool {
+        let row = self.disk.row(session);
+        row.is_some_and(|row| row.summary.parent.is_some() || row.summary.subagents > 0)
     }
 
     fn input(&mut self) -> NewInput {
@@ -235,7 +245,7 @@ impl World {
         let mode = modes.get(self.options.get(Knob::Mode) as usize).copied();
         SessionCreated {
             title: "a title".into(),
-            derived_title: false,
+            derived_title: self.options.get(Knob::Sides) > 0,
             lineage: None,
             project: "p".into(),
             workdir: "/w".into(),
@@ -312,6 +322,7 @@ impl World {
             session,
             command,
             key,
+            errand: None,
         };
         self.again(Box::new(order));
     }

@@ -46,7 +46,7 @@ impl World {
             Some(at) if at <= self.now.plus_ms(SOON_MS) => None,
             Some(_) => Some(PARKED_MS),
             None if durable.last.is_none() && durable.turn.is_none() => Some(0),
-            None if durable.approvals.is_empty() => Some(IDLE_MS),
+            None if durable.approvals.is_empty() && durable.children.is_empty() => Some(IDLE_MS),
             None => Some(PARKED_MS),
         }
     }

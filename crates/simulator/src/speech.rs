@@ -62,6 +62,14 @@ impl World {
 
     fn tool_use(&mut self) -> Block {
         let n = self.dice.below(6);
+        if self.chance(Knob::Children, 100) {
+            let input = json!({ "description": format!("part {n}"), "prompt": "do that part" });
+            return Block::ToolUse {
+                id: format!("call_{n}"),
+                name: "Task".to_owned(),
+                input,
+            };
+        }
         let (name, input) = match self.dice.below(16) {
             0..=3 => ("Read", json!({ "file_path": format!("src/{n}.rs") })),
             4 => ("Grep", json!({ "pattern": "x" })),

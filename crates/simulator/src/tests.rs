@@ -46,7 +46,7 @@ fn found(flaw: &str, changes: &str, runs: u64) -> String {
 
 #[test]
 fn i1_what_a_store_loses_is_found() {
-    assert_eq!(found("lost-append", "", 40), "I1");
+    assert_eq!(found("lost-append", "viewers=0", 40), "I1");
     assert_eq!(found("early-answer", "", 40), "I1");
     assert_eq!(found("twice-by-key", "lost=60", 40), "I1");
 }
@@ -58,8 +58,45 @@ fn i2_what_a_viewer_misses_is_found() {
 
 #[test]
 fn i4_effects_before_their_intent_and_effects_twice_are_found() {
-    assert_eq!(found("early-effect", "tools=85,mode=3", 40), "I4");
+    assert_eq!(found("early-effect", "tools=85,mode=3,children=0", 40), "I4");
     assert_eq!(found("run-again", "tools=85,mode=3,crash=15,slow=30", 80), "I4");
+}
+
+#[test]
+fn i4_a_sub_agent_that_no_log_tells_of_is_found() {
+    assert_eq!(
+        found("early-child", "children=30,tools=60,mode=3,node=12", 80),
+        "I4"
+    );
+}
+
+#[test]
+fn i5_a_sub_agent_that_nobody_waits_for_is_found() {
+    let busy = "children=30,tools=85,mode=3,cancel=25,slow=30,actions=40,permits=4,rate=0,fail=0";
+    assert_eq!(found("stray-child", busy, 80), "I5");
+}
+
+#[test]
+fn i6_a_parent_that_waits_for_ever_is_found() {
+    assert_eq!(found("lost-report", "children=30,tools=60,mode=3", 80), "I6");
+    assert_eq!(found("lost-side", "sides=1", 40), "I6");
+}
+
+#[test]
+fn what_a_sub_agent_spends_is_counted_once_or_found() {
+    assert_eq!(found("lost-spent", "children=30,tools=60,mode=3", 80), "budget");
+}
+
+/// Trees of agents under crashes, restarts and lost answers.
+#[test]
+fn i3_i4_i5_i6_trees_of_agents_come_to_rest() {
+    for seed in 1..=100 {
+        let report = run(
+            seed,
+            "children=30,tools=60,mode=3,crash=15,node=4,lost=10,cancel=10",
+        );
+        assert_eq!(report.violation, None, "{report}");
+    }
 }
 
 #[test]
@@ -78,6 +115,7 @@ fn i6_what_never_comes_to_rest_is_found() {
 #[test]
 fn i7_a_gate_that_fails_open_is_found() {
     assert_eq!(found("open-gate", "gate=20,tools=85", 40), "I7");
+    assert_eq!(found("deaf-hook", "call_hooks=30,tools=85,mode=3", 40), "I7");
 }
 
 /// Each flaw is in one of the tests above.

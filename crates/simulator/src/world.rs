@@ -3,6 +3,7 @@
 use crate::book::Book;
 use crate::dice::Dice;
 use crate::disk::Disk;
+use crate::errands::Errand;
 use crate::fixed;
 use crate::hot::Hot;
 use crate::kids::Kid;
@@ -19,7 +20,7 @@ use agentd_session_store::{FeedLimits, FeedState};
 use agentd_store::{Append, Outcome};
 use agentd_tools::Registry;
 use agentd_turn::{Config, Reply, Violation};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 /// The answers that came, by ticket; `None`: there will be none.
@@ -52,9 +53,10 @@ pub(crate) struct World {
     pub(crate) kids: BTreeMap<u64, Kid>,
     pub(crate) last_kid: u64,
     pub(crate) viewers: BTreeMap<u64, Watcher>,
-    /// Sessions with a commit that nobody could announce: its answer was lost for good. Viewers are told of it with the
-    /// next event only.
-    pub(crate) untold: BTreeSet<SessionId>,
+    /// What is on its way between sessions.
+    pub(crate) errands: BTreeMap<u64, Errand>,
+    pub(crate) last_errand: u64,
+    pub(crate) draining: bool,
     pub(crate) tickets: BTreeMap<u64, Box<Order>>,
     pub(crate) last_ticket: u64,
     pub(crate) answers: Answers,
@@ -90,7 +92,9 @@ impl World {
             kids: BTreeMap::new(),
             last_kid: 0,
             viewers: BTreeMap::new(),
-            untold: BTreeSet::new(),
+            errands: BTreeMap::new(),
+            last_errand: 0,
+            draining: false,
             tickets: BTreeMap::new(),
             last_ticket: 0,
             answers: Answers::default(),
@@ -156,6 +160,12 @@ impl World {
             | Happening::Kill { .. } => {}
             Happening::Person => self.person(),
             Happening::Send(order) => self.ask(order),
+            Happening::Errand(number, tried) => self.run_errand(number, tried),
+            Happening::Word {
+                number,
+                tried,
+                answer,
+            } => self.word(number, tried, answer),
             Happening::Viewer(number) => self.look_of(number),
             Happening::Start => self.begin(),
             Happening::Replaced(number) => self.replaced(number),
@@ -189,9 +199,7 @@ impl World {
                 Err(violation) => return self.fail(violation),
             };
         } else if lost {
-            if matches!(outcome, Outcome::Committed { .. }) {
-                self.untold.insert(session);
-            }
+            self.feed.unsure(session);
             let answer = self.dice.percent(50).then_some(Outcome::Unknown);
             return self.store_says(from, answer);
         }

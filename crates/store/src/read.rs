@@ -84,6 +84,8 @@ pub struct Page {
     pub head: Seq,
     /// The range has events beyond this page.
     pub more: bool,
+    /// The first of these events whose bytes are not those that were written. It can be shown, but not believed.
+    pub damaged: Option<Seq>,
 }
 
 /// A session's list row with its fence.

@@ -23,15 +23,25 @@ impl Agent {
         if let Some(closed) = &durable.closed {
             return status(RunState::Closed, &closed.reason, closed.at);
         }
-        if let Some(shrinking) = self.volatile.shrinking {
-            return compacting(self, shrinking);
-        }
-        match &durable.turn {
-            Some(turn) => self.status_of_turn(turn, now),
-            None if occasions::holds_up(&self.volatile) => {
+        match self.volatile.shrinking {
+            Some(shrinking) => compacting(self, shrinking),
+            None if durable.turn.is_none() && occasions::holds_up(&self.volatile) => {
                 let reason = "hooks are asked before it begins";
                 status(RunState::Starting, reason, durable.updated_at)
             }
+            None => self.lasting_status(now),
+        }
+    }
+
+    /// The state for the list, which is read while nobody is there who could change it: hooks that were asked, or an attempt
+    /// at a shorter conversation that leaves no fact or that a crash ended, do not stay in it.
+    fn lasting_status(&self, now: Timestamp) -> Status {
+        let durable = &self.durable;
+        if durable.settings.is_none() || durable.closed.is_some() {
+            return self.status(now);
+        }
+        match &durable.turn {
+            Some(turn) => self.status_of_turn(turn, now),
             None => idle(durable),
         }
     }
@@ -130,7 +140,7 @@ impl Agent {
             name: settings
                 .map(|settings| settings.title.clone())
                 .unwrap_or_default(),
-            status: self.status(now),
+            status: self.lasting_status(now),
             model: settings
                 .map(|settings| settings.model.clone())
                 .unwrap_or_default(),

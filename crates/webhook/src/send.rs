@@ -83,6 +83,13 @@ impl Webhooks {
         }))
     }
 
+    /// Sends a note when there is a place for it: for those who have many and time.
+    pub async fn send_in_turn(&self, note: &Note) {
+        // One is never closed.
+        drop(self.places.acquire().await);
+        self.send(note);
+    }
+
     /// Sends a note to whom it concerns and does not wait for it.
     pub fn send(&self, note: &Note) {
         for url in self.receivers(note.level) {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 /// Act after act.
@@ -26,6 +27,8 @@ pub enum Act {
     ForEver(Bytes, Duration),
     /// Does nothing for a while.
     Pause(Duration),
+    /// Does nothing until the test says so.
+    Until(watch::Receiver<bool>),
     /// Holds the connection in silence until the client leaves it.
     Stall,
     /// Tears the connection down: the client gets a reset, not an end.
@@ -56,6 +59,7 @@ impl fmt::Debug for Act {
             Self::Flood(count, _) => write!(f, "Flood({count})"),
             Self::ForEver(bytes, pause) => write!(f, "ForEver({} bytes, {pause:?})", bytes.len()),
             Self::Pause(pause) => write!(f, "Pause({pause:?})"),
+            Self::Until(_) => f.write_str("Until"),
             Self::Stall => f.write_str("Stall"),
             Self::Reset => f.write_str("Reset"),
             Self::HalfClose => f.write_str("HalfClose"),
@@ -93,6 +97,7 @@ pub(super) async fn perform(socket: &mut TcpStream, acts: Acts, seen: &Seen) -> 
                 rest(pause).await;
             },
             Act::Pause(pause) => rest(pause).await,
+            Act::Until(mut told) => drop(told.wait_for(|told| *told).await),
             Act::Stall => {
                 until_gone(socket).await;
                 return Ok(false);

@@ -129,3 +129,31 @@ async fn i7_a_clock_that_jumps_back_answers_no_question() {
     assert!(Path::new(&daemon.workdir("project")).join("made").exists());
     check_log(&client, &session).await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i6_a_clock_that_runs_too_fast_or_too_slow_ends_no_call_and_never_goes_back() {
+    let server = ModelServer::start(false).await.unwrap();
+    let place = tempfile::tempdir().unwrap();
+    let clock = place.path().join("clock");
+    std::fs::write(&clock, "+0 x1").unwrap();
+    let Some(daemon) = daemon(&server, &clock, YOLO).await else {
+        return;
+    };
+    let client = daemon.client().await;
+    for (n, speed) in ["+0 x20", "+0 x0.05"].into_iter().enumerate() {
+        std::fs::write(&clock, speed).unwrap();
+        let params = CreateParams {
+            prompt: Some(vec![Block::text(format!("plan:r{n} steps=5 command=true;"))]),
+            workdir: daemon.workdir(&format!("r{n}")),
+            ..CreateParams::default()
+        };
+        let session = client.create(&params).await.unwrap().session.to_string();
+        let mut follower = Follower::attach(&client, &session).await;
+        let end = follower.turn_finished(1).await;
+        assert_eq!(end.reason, EndReason::Completed, "{speed}");
+        let log = check_log(&client, &session).await;
+        let failed = |body: &EventBody| matches!(body, EventBody::ModelFailed(_));
+        assert!(!log.iter().any(|event| failed(&event.body)), "{speed}");
+        assert!(log.is_sorted_by_key(|event| event.at), "{speed}");
+    }
+}

@@ -11,7 +11,7 @@ use agentd_tests::{
 };
 use rustix::process::Signal;
 
-pub(super) fn results(log: &[Event]) -> Vec<ToolOutcome> {
+pub(crate) fn results(log: &[Event]) -> Vec<ToolOutcome> {
     let outcome = |event: &Event| match &event.body {
         EventBody::ToolFinished(done) => Some(done.outcome.clone()),
         _ => None,
@@ -91,13 +91,55 @@ async fn i6_a_daemon_that_was_stopped_for_a_while_kills_nobody_and_its_clients_g
     assert!(client.status().await.is_ok());
 }
 
+/// As when a laptop sleeps: everything stands still at once, for longer than deadlines are.
 #[tokio::test(flavor = "multi_thread")]
-async fn i3_i5_a_tool_that_stops_itself_is_ended_in_time_and_one_that_kills_itself_is_told() {
+async fn i3_i5_a_daemon_that_sleeps_with_all_its_processes_goes_on_with_one_result_for_each_call() {
     let server = ModelServer::start(false).await.unwrap();
     let config = format!("{YOLO}[tools]\nbash_timeout_ms = 1500\n");
     let daemon = daemon(&server, &config).await;
     let client = daemon.client().await;
-    for (signal, status) in [("STOP", ToolStatus::Timeout), ("KILL", ToolStatus::Error)] {
+    let plan = "plan:z steps=2 command=touch_up_&&_sleep_1;";
+    let session = session(&daemon, &client, plan).await;
+    let up = std::path::Path::new(&daemon.workdir("project")).join("up");
+    eventually("a command runs", || up.exists()).await;
+    let work = daemon.dir.path().join("work");
+    let mut all = vec![daemon.pid()];
+    all.extend(children_of(daemon.pid()));
+    all.extend(working_in(&work));
+    for pid in &all {
+        signal(*pid, Signal::STOP);
+    }
+    eventually("all stand still", || {
+        all.iter()
+            .all(|pid| state_of(*pid).is_none_or(|state| "TZ".contains(state)))
+    })
+    .await;
+    let slept = std::time::Instant::now();
+    eventually("deadlines have passed", || slept.elapsed().as_secs() >= 3).await;
+    for pid in &all {
+        signal(*pid, Signal::CONT);
+    }
+    let mut follower = Follower::attach(&client, &session).await;
+    assert_eq!(follower.turn_finished(1).await.reason, EndReason::Completed);
+    let told = results(&check_log(&client, &session).await);
+    assert_eq!(told.len(), 2);
+    let fits = |status| matches!(status, ToolStatus::Ok | ToolStatus::Timeout);
+    assert!(told.iter().all(|outcome| fits(outcome.status)), "{told:?}");
+    drop(client);
+    drop(daemon);
+    eventually("I5: nothing is left", || working_in(&work).is_empty()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i3_i5_a_tool_that_stops_itself_is_ended_in_time_and_one_that_kills_itself_is_told() {
+    let server = ModelServer::start(false).await.unwrap();
+    // Only the one that stops itself is ended by a deadline; a loaded machine must not end the other one so, too.
+    for (signal, status, timeout) in [
+        ("STOP", ToolStatus::Timeout, "bash_timeout_ms = 1500"),
+        ("KILL", ToolStatus::Error, ""),
+    ] {
+        let daemon = daemon(&server, &format!("{YOLO}[tools]\n{timeout}\n")).await;
+        let client = daemon.client().await;
         let plan = format!("plan:{signal} steps=1 command=kill_-{signal}_$$;");
         let session = session(&daemon, &client, &plan).await;
         let end = Follower::attach(&client, &session).await.turn_finished(1).await;
@@ -106,11 +148,11 @@ async fn i3_i5_a_tool_that_stops_itself_is_ended_in_time_and_one_that_kills_itse
         let told = results(&log);
         assert_eq!(told.len(), 1);
         assert_eq!(told[0].status, status, "{}", told[0].llm_text);
+        let work = daemon.dir.path().join("work");
+        drop(client);
+        drop(daemon);
+        eventually("I5: nothing is left", || working_in(&work).is_empty()).await;
     }
-    let work = daemon.dir.path().join("work");
-    drop(client);
-    drop(daemon);
-    eventually("I5: nothing is left", || working_in(&work).is_empty()).await;
 }
 
 /// The warden of the one session that runs a command.

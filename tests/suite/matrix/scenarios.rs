@@ -240,23 +240,14 @@ async fn history(world: &mut World) -> Vec<String> {
                 return Ok(());
             }
             let input = events.iter().find(|event| event.body.kind() == "input.accepted");
-            let mut params = RewindParams {
+            let params = RewindParams {
                 session: session.clone(),
                 at: input.map_or(1, |event| event.seq),
                 files: true,
                 key: Some(tried("rewind", &events)),
                 ..RewindParams::default()
             };
-            let done = client.rewind(&params).await.map_err(text);
-            match done {
-                // An undo that was cut off and done again does not know that it wrote the file. A person looks and insists.
-                Err(why) if why.contains("changed since") => {
-                    params.force = true;
-                    params.key = params.key.map(|key| format!("{key} anyway"));
-                    client.rewind(&params).await.map(drop).map_err(text)
-                }
-                done => done.map(drop),
-            }
+            client.rewind(&params).await.map(drop).map_err(text)
         })
         .await;
     assert!(!file.exists(), "I4: the files are as before the turn");

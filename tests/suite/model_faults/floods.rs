@@ -5,7 +5,6 @@ use agentd_protocol::FailureClass;
 use agentd_tests::fault_server::{Act, Acts, Speech, html, status_line};
 use bytes::Bytes;
 use serde_json::{Value, json};
-use std::time::Duration;
 
 const MIB: usize = 1 << 20;
 
@@ -217,7 +216,6 @@ async fn a_long_error_is_told_in_a_few_words() {
         let (heard, _) = flooded(dialect, acts).await;
         heard.is_transient(dialect);
         assert!(heard.message().len() <= 4_096, "{dialect:?}");
-        assert!(heard.took < Duration::from_secs(20), "{dialect:?}");
     })
     .await;
 }

@@ -25,6 +25,7 @@ fn batch(seq: Seq, key: Option<&str>) -> Batch {
         blobs: Vec::new(),
         key,
         summary: agent.summary(Timestamp(seq)),
+        revocable: false,
     }
 }
 
@@ -154,4 +155,26 @@ fn a_call_that_was_cancelled_before_its_commit_is_forgotten() {
 fn an_answer_to_nothing_is_ignored() {
     let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
     assert!(matches!(outbox.settle(committed(1)), Settled::Stale));
+}
+
+#[test]
+fn i6_a_command_that_finds_no_space_twice_is_taken_back_and_a_fact_is_not() {
+    let full = |outbox: &mut Outbox| outbox.settle(Some(Outcome::Full));
+    let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
+    let revocable = |seq, revocable| Batch {
+        revocable,
+        ..batch(seq, None)
+    };
+    outbox.stage(revocable(1, true));
+    outbox.next(id(1)).unwrap();
+    assert!(matches!(full(&mut outbox), Settled::Again));
+    assert!(matches!(full(&mut outbox), Settled::Lost(Lost::Full)));
+    let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
+    outbox.stage(revocable(1, true));
+    outbox.next(id(1)).unwrap();
+    // Something happened that cannot be taken back.
+    outbox.stage(revocable(2, false));
+    for _ in 0..5 {
+        assert!(matches!(full(&mut outbox), Settled::Again));
+    }
 }

@@ -275,3 +275,28 @@ fn the_text_so_far_is_bounded() {
     let (watching, _frames) = viewer(1, 8);
     assert_eq!(feed.attach(session, watching).partial.as_deref(), Some("abc"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn i2_an_append_that_nobody_announced_is_told_of_when_the_log_is_read_again() {
+    let kit = Kit::new().await;
+    let session = kit.session();
+    let (a, mut seen) = viewer(1, 16);
+    kit.attach(session, a).await;
+    kit.stored(session, 0, 2).await;
+    // Without a doubt nobody is sent to the log.
+    kit.feed.cast(FeedMsg::Loaded { session, head: 2 });
+    kit.feed.cast(FeedMsg::Unsure { session });
+    kit.feed.cast(FeedMsg::Loaded { session, head: 2 });
+    assert_eq!(kit.deciders(session).await, 1);
+    assert_eq!(waiting(&mut seen), ["e1 c1", "e2 c2"]);
+    kit.feed.cast(FeedMsg::Unsure { session });
+    kit.feed.cast(FeedMsg::Loaded { session, head: 3 });
+    // The announcement may come late all the same.
+    let (again, mut seen_again) = viewer(2, 16);
+    assert_eq!(kit.attach(session, again).await.seq, 3);
+    assert_eq!(waiting(&mut seen), ["lagged"]);
+    kit.feed.cast(published(session, 3, 3..=3));
+    kit.feed.cast(published(session, 4, 4..=4));
+    assert_eq!(kit.deciders(session).await, 1);
+    assert_eq!(waiting(&mut seen_again), ["e4 c4"]);
+}

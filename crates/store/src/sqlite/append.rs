@@ -2,7 +2,7 @@
 
 use super::values::{column, size, uid};
 use crate::blob::{BlobFiles, ROW_LIMIT};
-use crate::{Append, Blob, Clock, Outcome, StoreError};
+use crate::{Append, Blob, Clock, EncodedEvent, Outcome, StoreError};
 use agentd_protocol::{RunState, SessionId, Timestamp};
 use bytes::Bytes;
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -185,7 +185,8 @@ impl Staged {
     /// Answers with the cursor of the last event.
     fn write_events(&self, writer: &Connection, id: i64) -> rusqlite::Result<u64> {
         let mut insert = writer.prepare_cached(
-            "INSERT INTO event(session_id, seq, epoch, at_ms, kind, append_id, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            "INSERT INTO event(session_id, seq, epoch, at_ms, kind, append_id, body, sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?;
         let append_id = self.append.append_id.as_bytes().as_slice();
         let mut cursor = 0;
@@ -199,7 +200,8 @@ impl Staged {
                 at,
                 event.kind.as_ref(),
                 mark,
-                Line(&event.body)
+                Line(&event.body),
+                EncodedEvent::sum(&event.body)
             ])?;
         }
         if cursor == 0 {

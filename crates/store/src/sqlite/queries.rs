@@ -4,7 +4,8 @@ use super::append::KEY_LIFE_MS;
 use super::values::{column, session_of, size, uid};
 use crate::read::{MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, clamp, id_part};
 use crate::{
-    Charge, Direction, Filter, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched, WatchedEvent,
+    Charge, Direction, EncodedEvent, Filter, Page, Range, Row, Snapshot, StoreError, StoredKey, Watched,
+    WatchedEvent,
 };
 use agentd_protocol::{Principal, Seq, SessionId, Timestamp};
 use bytes::Bytes;
@@ -13,6 +14,12 @@ use rusqlite::{Connection, OptionalExtension, params};
 /// A text column as it is, without a check of its encoding.
 fn line(row: &rusqlite::Row<'_>, index: usize) -> rusqlite::Result<Bytes> {
     Ok(Bytes::copy_from_slice(row.get_ref(index)?.as_bytes()?))
+}
+
+/// Whether a line is what was written, as far as its sum says. One without a sum is older than sums are.
+pub(super) fn is_whole(row: &rusqlite::Row<'_>, index: usize, body: &[u8]) -> rusqlite::Result<bool> {
+    let sum: Option<i64> = row.get(index)?;
+    Ok(sum.is_none_or(|sum| sum == i64::from(EncodedEvent::sum(body))))
 }
 
 pub(super) fn load(reader: &Connection, session: SessionId, range: Range) -> Result<Page, StoreError> {
@@ -24,10 +31,10 @@ pub(super) fn load(reader: &Connection, session: SessionId, range: Range) -> Res
     let (id, head) = found.optional()?.ok_or(StoreError::NotFound(session))?;
     let mut select = reader.prepare_cached(match range.direction {
         Direction::Forward => {
-            "SELECT seq, body FROM event WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq"
+            "SELECT seq, body, sum FROM event WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq"
         }
         Direction::Backward => {
-            "SELECT seq, body FROM event WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq DESC"
+            "SELECT seq, body, sum FROM event WHERE session_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq DESC"
         }
     })?;
     let upto = range.upto.map_or(head, column);
@@ -45,7 +52,11 @@ pub(super) fn load(reader: &Connection, session: SessionId, range: Range) -> Res
             page.more = true;
             break;
         }
-        page.events.push((size(row.get(0)?) as Seq, body));
+        let seq = size(row.get(0)?) as Seq;
+        if !is_whole(row, 2, &body)? {
+            page.damaged.get_or_insert(seq);
+        }
+        page.events.push((seq, body));
     }
     Ok(page)
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 const APPLICATION_ID: i64 = 0x6167_7464;
 
 /// One step per version, applied in order, each in a transaction of its own. Never change a step that was released.
-const MIGRATIONS: [&str; 2] = [V1, V2];
+const MIGRATIONS: [&str; 3] = [V1, V2, V3];
 
 // A rowid table with a UNIQUE(session_id, seq) takes a quarter of the writes of a clustered table. The session table has no
 // index on what changes with every append. The purge never removes the event with the highest cursor, so a cursor is never reused.
@@ -92,6 +92,9 @@ INSERT INTO spent
     total(summary ->> '$.usage.cache_write'), total(summary ->> '$.usage.reasoning'), total(summary ->> '$.cost_usd')
   FROM session WHERE deleted_ms IS NOT NULL AND json_valid(summary) GROUP BY 1, 2;
 ";
+
+// Lines that were written before have no sum, and are not looked at.
+const V3: &str = "ALTER TABLE event ADD COLUMN sum INTEGER;";
 
 /// Opens the one connection that writes, and brings the schema up to date.
 pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, StoreError> {

@@ -236,7 +236,7 @@ async fn what_deleted_sessions_spent_outlives_restarts_and_a_store_of_the_first_
     // As the first version left it: a tombstone, and nothing summed up.
     Connection::open(dir.path().join("agentd.db"))
         .unwrap()
-        .execute_batch("DROP TABLE spent; PRAGMA user_version=1")
+        .execute_batch("DROP TABLE spent; ALTER TABLE event DROP COLUMN sum; PRAGMA user_version=1")
         .unwrap();
     for n in 2..4 {
         let log = reopen(dir.path());
@@ -251,6 +251,41 @@ async fn what_deleted_sessions_spent_outlives_restarts_and_a_store_of_the_first_
         let count = u64::from(n);
         assert_eq!(seen, [(count, 2 * count, 50 * count, 0.25 * f64::from(n))]);
     }
+}
+
+#[tokio::test]
+async fn i7_a_line_that_changed_on_the_disk_is_named_and_the_others_are_as_they_were() {
+    let kit = Kit::sqlite();
+    let (changed, sound) = (kit.created(4).await, kit.created(2).await);
+    kit.log.close().await.unwrap();
+    let file = rusqlite::Connection::open(kit.dir().join("agentd.db")).unwrap();
+    let sql = "UPDATE event SET body = replace(body, '1', '2') WHERE seq = 3";
+    assert_eq!(file.execute(sql, []).unwrap(), 1);
+    drop(file);
+    let log = reopen(kit.dir());
+    let damaged = async |session| log.load(session, Range::default()).await.unwrap().damaged;
+    assert_eq!((damaged(changed).await, damaged(sound).await), (Some(3), None));
+    let problems = log.check().await.unwrap().problems;
+    assert!(
+        matches!(problems.as_slice(), [one] if one.ends_with("event 3 are not those that were written")),
+        "{problems:?}"
+    );
+}
+
+#[tokio::test]
+async fn lines_that_are_older_than_their_sums_are_read_as_before() {
+    let kit = Kit::sqlite();
+    let session = kit.created(2).await;
+    kit.log.close().await.unwrap();
+    let file = rusqlite::Connection::open(kit.dir().join("agentd.db")).unwrap();
+    // As the second version had it.
+    file.execute_batch("ALTER TABLE event DROP COLUMN sum; PRAGMA user_version=2;")
+        .unwrap();
+    drop(file);
+    let log = reopen(kit.dir());
+    let page = log.load(session, Range::default()).await.unwrap();
+    assert_eq!((page.events.len(), page.damaged), (2, None));
+    assert_eq!(log.check().await.unwrap().problems, Vec::<String>::new());
 }
 
 #[test]

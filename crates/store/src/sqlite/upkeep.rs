@@ -1,6 +1,7 @@
 //! Tombstones, retention, and the search for damage.
 
 use super::append::KEY_LIFE_MS;
+use super::queries::is_whole;
 use super::values::{column, size, uid};
 use crate::blob::BlobFiles;
 use crate::{Integrity, StoreError};
@@ -86,6 +87,9 @@ LEFT JOIN (SELECT session_id, count(*) AS events, max(seq) AS newest FROM event 
   ON session_id = session.id
 WHERE deleted_ms IS NULL AND (coalesce(events, 0) <> head OR coalesce(newest, 0) <> head) LIMIT 100";
 
+/// More are not listed.
+const MOST_PROBLEMS: usize = 100;
+
 pub(super) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity, StoreError> {
     let mut found = Integrity {
         sessions: super::queries::count(reader)?,
@@ -110,6 +114,7 @@ pub(super) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity,
     for problem in gaps {
         found.problems.push(problem?);
     }
+    changed(reader, &mut found.problems)?;
     let mut in_files = reader.prepare("SELECT name FROM blob WHERE bytes IS NULL")?;
     for name in in_files.query_map([], |row| row.get::<_, String>(0))? {
         let name = name?;
@@ -118,4 +123,26 @@ pub(super) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity,
         }
     }
     Ok(found)
+}
+
+/// Lines that are not what was written.
+fn changed(reader: &Connection, problems: &mut Vec<String>) -> Result<(), StoreError> {
+    let mut lines = reader.prepare(
+        "SELECT uid, seq, body, sum FROM event JOIN session ON session.id = session_id WHERE sum IS NOT NULL",
+    )?;
+    let mut rows = lines.query([])?;
+    while let Some(row) = rows.next()? {
+        let body = row.get_ref(2)?.as_bytes().unwrap_or_default();
+        if is_whole(row, 3, body)? {
+            continue;
+        }
+        let (uid, seq): (String, i64) = (row.get(0)?, row.get(1)?);
+        problems.push(format!(
+            "session {uid}: the bytes of event {seq} are not those that were written"
+        ));
+        if problems.len() >= MOST_PROBLEMS {
+            break;
+        }
+    }
+    Ok(())
 }

@@ -74,7 +74,8 @@ async fn i1_what_was_committed_is_read_back_byte_for_byte(kit: Kit) {
         Page {
             events: lines,
             head: 3,
-            more: false
+            more: false,
+            damaged: None
         }
     );
 }

@@ -8,10 +8,11 @@ use crate::failure::Failure;
 use crate::render::{count, word};
 use crate::verbs::config::loaded;
 use crate::verbs::doctor::Check;
-use agentd_client::Client;
+use agentd_client::{Client, ClientError};
 use agentd_protocol::{FailureClass, ModelStatus, NodeStatus, Timestamp};
 use agentd_settings::{HooksConfig, Loaded, SandboxConfig};
 use serde::Deserialize;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -166,6 +167,7 @@ async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) ->
             format!("{}, {}", status.store, count(status.sessions, "session")),
         )
     }));
+    checks.push(damage(client.check_store().await));
     match client.models().await {
         Ok(models) => {
             checks.push(model(&models));
@@ -178,6 +180,30 @@ async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) ->
         )),
     }
     checks
+}
+
+/// What is wrong with the bytes of the store.
+fn damage(found: Result<Value, ClientError>) -> Check {
+    let found = match found {
+        Ok(found) => found,
+        Err(error) => {
+            let fix = "ask again; an older daemon cannot look, so upgrade it";
+            return Check::warn("damage", error.to_string(), fix);
+        }
+    };
+    let problems = found.get("problems").and_then(Value::as_array);
+    let problems: Vec<&str> = problems.into_iter().flatten().filter_map(Value::as_str).collect();
+    if problems.is_empty() {
+        let count = |name: &str| found.get(name).and_then(Value::as_u64).unwrap_or_default();
+        let message = format!(
+            "none in {} events of {} sessions",
+            count("events"),
+            count("sessions")
+        );
+        return Check::ok("damage", message);
+    }
+    let fix = "what the disk changed is gone: take the data directory from a backup, or export the other sessions and look at the disk";
+    Check::fail("damage", problems.join("; "), fix)
 }
 
 /// The default model and its credential.

@@ -1,0 +1,272 @@
+//! Errands between sessions: each tries, waits for the answer, and tries again. They live with the node.
+
+use crate::messages::{Happening, Message, Order};
+use crate::options::Knob;
+use crate::world::World;
+use agentd_protocol::{Block, Fault, SessionCreated, SessionId, Spent, TurnError};
+use agentd_session_loop::{
+    COMMAND, Next, after_creation, after_report, after_stop, pauses, spent_of, unanswered,
+};
+use agentd_turn::{Command, Ended, NewInput, Reply};
+
+/// Tries of a look at the tree.
+const LOOKS: u32 = 8;
+
+/// What is to be done.
+#[derive(Debug)]
+pub(crate) enum What {
+    BringUp {
+        child: SessionId,
+        created: Box<SessionCreated>,
+        prompt: String,
+    },
+    Stop {
+        child: SessionId,
+        reason: String,
+        /// It was closed already: it is asked how it ended.
+        telling: bool,
+    },
+    Report {
+        parent: SessionId,
+        child: SessionId,
+        ended: Box<Ended>,
+        /// The child itself wants to know whether it was heard.
+        tells: bool,
+    },
+    Look {
+        number: u64,
+        root: SessionId,
+        parent: Option<SessionId>,
+    },
+}
+
+/// One errand.
+#[derive(Debug)]
+pub(crate) struct Errand {
+    /// The loop that wanted it; it may be gone.
+    owner: u64,
+    session: SessionId,
+    what: What,
+    tries: u32,
+}
+
+impl Errand {
+    pub(crate) const fn new(owner: u64, session: SessionId, what: What) -> Self {
+        Self {
+            owner,
+            session,
+            what,
+            tries: 0,
+        }
+    }
+}
+
+impl World {
+    pub(crate) fn send_out(&mut self, errand: Errand) {
+        self.last_errand += 1;
+        self.errands.insert(self.last_errand, errand);
+        let after = self.dice.between(0, 20);
+        self.post(after, Happening::Errand(self.last_errand, 0));
+    }
+
+    /// The errand, unless it is over or at another try.
+    fn take_errand(&mut self, number: u64, tried: u32) -> Option<Errand> {
+        let current = self.errands.get(&number)?.tries == tried;
+        current.then(|| self.errands.remove(&number)).flatten()
+    }
+
+    /// An errand tries.
+    pub(crate) fn run_errand(&mut self, number: u64, tried: u32) {
+        let Some(mut errand) = self.take_errand(number, tried) else {
+            return;
+        };
+        let to = match &mut errand.what {
+            What::BringUp {
+                child,
+                created,
+                prompt,
+            } => self.bring_up(*child, created, prompt),
+            What::Stop {
+                child,
+                reason,
+                telling,
+            } => {
+                let command = match *telling {
+                    true => Command::Tell,
+                    false => Command::Close {
+                        reason: reason.clone(),
+                        force: true,
+                    },
+                };
+                Ok(Some((*child, command)))
+            }
+            What::Report {
+                parent, child, ended, ..
+            } => {
+                let (child, ended) = (*child, ended.clone());
+                Ok(Some((*parent, Command::ChildEnded { child, ended })))
+            }
+            What::Look {
+                number: asked,
+                root,
+                parent,
+            } => {
+                let (owner, asked) = (errand.owner, *asked);
+                let lost = self.permille(Knob::Lost);
+                let spent = (!lost).then(|| self.tree(errand.session, *root, *parent));
+                if spent.is_some() || errand.tries + 1 >= LOOKS {
+                    return self.tell(owner, 5, Message::TreeSpent { number: asked, spent });
+                }
+                return self.errand_again(number, errand);
+            }
+        };
+        match to {
+            Ok(Some((session, command))) => {
+                self.errands.insert(number, errand);
+                self.ask_for(number, tried, session, command);
+            }
+            Ok(None) => {}
+            Err(fault) => {
+                self.errands.insert(number, errand);
+                self.word(number, tried, Some(Err(fault)));
+            }
+        }
+    }
+
+    /// A child that is there is asked how it is; else it is created.
+    fn bring_up(
+        &mut self,
+        child: SessionId,
+        created: &SessionCreated,
+        prompt: &str,
+    ) -> Result<Option<(SessionId, Command)>, Fault> {
+        if let Some(row) = self.disk.row(child) {
+            let asks = row.summary.turn.is_none();
+            return Ok(asks.then_some((child, Command::Tell)));
+        }
+        self.creatable()?;
+        if let Err(violation) = self.may_be_created(child, created) {
+            self.fail(violation);
+        }
+        let first = NewInput {
+            content: vec![Block::text(prompt)],
+            delivery: None,
+            key: None,
+            model: None,
+        };
+        let command = Command::Create {
+            created: Box::new(created.clone()),
+            first: Some(first),
+        };
+        Ok(Some((child, command)))
+    }
+
+    fn ask_for(&mut self, number: u64, tried: u32, session: SessionId, command: Command) {
+        self.last_ticket += 1;
+        let order = Order {
+            ticket: self.last_ticket,
+            session,
+            command,
+            key: None,
+            errand: Some((number, tried)),
+        };
+        self.again(Box::new(order));
+        let within = u64::try_from(COMMAND.as_millis()).unwrap_or(u64::MAX);
+        let late = Err(Fault::timeout("session_slow", "the session did not answer"));
+        self.post(
+            within,
+            Happening::Word {
+                number,
+                tried,
+                answer: Some(late),
+            },
+        );
+    }
+
+    /// The answer to a try; nothing: there will be none.
+    pub(crate) fn word(&mut self, number: u64, tried: u32, answer: Option<Result<Reply, Fault>>) {
+        let Some(mut errand) = self.take_errand(number, tried) else {
+            return;
+        };
+        let fault = match answer.unwrap_or_else(|| Err(unanswered())) {
+            Ok(_) => return self.errand_done(&errand, true),
+            Err(fault) => fault,
+        };
+        self.say(|| format!("errand {number} of loop {}: {}", errand.owner, fault.code));
+        let next = match &mut errand.what {
+            What::BringUp { .. } => after_creation(&fault),
+            What::Stop { telling, .. } if *telling => {
+                *telling = false;
+                Next::Again
+            }
+            What::Stop { .. } => after_stop(&fault),
+            What::Report { .. } => match after_report(&fault) {
+                Some(heard) => return self.errand_done(&errand, heard),
+                None => Next::Again,
+            },
+            What::Look { .. } => Next::Over,
+        };
+        match next {
+            Next::Over => {}
+            Next::Again => self.errand_again(number, errand),
+            Next::Tell => {
+                if let What::Stop { telling, .. } = &mut errand.what {
+                    *telling = true;
+                }
+                self.errands.insert(number, errand);
+                self.post(1, Happening::Errand(number, tried));
+            }
+            Next::GiveUp(why) => self.give_up(&errand, why),
+        }
+    }
+
+    fn errand_done(&mut self, errand: &Errand, heard: bool) {
+        if let What::Report { tells: true, .. } = errand.what {
+            self.tell(errand.owner, 5, Message::Told { heard });
+        }
+    }
+
+    fn errand_again(&mut self, number: u64, mut errand: Errand) {
+        let pause = pauses().nth(usize::try_from(errand.tries).unwrap_or(usize::MAX));
+        errand.tries += 1;
+        let Some(pause) = pause.filter(|_| pauses().count() > errand.tries as usize) else {
+            return match errand.what {
+                What::BringUp { .. } => self.give_up(&errand, "nobody answered".to_owned()),
+                What::Stop { .. } | What::Report { .. } | What::Look { .. } => {
+                    self.errand_done(&errand, false);
+                }
+            };
+        };
+        let tries = errand.tries;
+        self.errands.insert(number, errand);
+        let after = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+        self.post(after, Happening::Errand(number, tries));
+    }
+
+    fn give_up(&mut self, errand: &Errand, why: String) {
+        if let What::BringUp { child, .. } | What::Stop { child, .. } = errand.what {
+            let what = self.given_up(errand.session, child, why);
+            self.send_out(Errand::new(errand.owner, errand.session, what));
+        }
+    }
+
+    /// A child that cannot be: its parent hears that as its end.
+    pub(crate) fn given_up(&self, parent: SessionId, child: SessionId, why: String) -> What {
+        let spent = self.disk.row(child);
+        let ended = Ended {
+            reason: None,
+            text: String::new(),
+            error: Some(TurnError {
+                class: "not_started".to_owned(),
+                message: why,
+            }),
+            spent: spent.map_or_else(Spent::default, |row| spent_of(&row.summary)),
+        };
+        What::Report {
+            parent,
+            child,
+            ended: Box::new(ended),
+            tells: false,
+        }
+    }
+}

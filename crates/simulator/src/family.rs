@@ -1,0 +1,175 @@
+//! Between the sessions of a tree: what a loop wants of its children, its parent and its tree becomes an errand beside the
+//! loops, which tries for a while, as in the daemon. What follows each answer is the daemon's own code.
+
+use crate::errands::{Errand, What};
+use crate::hot::Hot;
+use crate::messages::Message;
+use crate::options::{Flaw, Knob};
+use crate::world::World;
+use agentd_protocol::{Budget, Fault, Lineage, SessionCreated, SessionId, Spent, ToolCallId};
+use agentd_session_loop::{spent_of, talk};
+use agentd_turn::{Delegation, Effect, Ended, Talk, TreeSpent};
+use serde_json::Value;
+
+impl World {
+    pub(crate) fn for_family(&mut self, hot: &Hot, effect: Effect) {
+        match effect {
+            Effect::StartChild {
+                tool_call,
+                child,
+                name,
+                input,
+            } => self.start_child(hot, (tool_call, child), &name, &input),
+            Effect::StopChild { child, reason } if self.disk.flaw != Flaw::StrayChild => {
+                let telling = false;
+                self.errand(
+                    hot,
+                    What::Stop {
+                        child,
+                        reason,
+                        telling,
+                    },
+                );
+            }
+            Effect::TellParent { parent, ended } => self.tell_parent(hot, parent, ended),
+            Effect::AskTree { number, root, parent } => {
+                self.errand(hot, What::Look { number, root, parent });
+            }
+            // Viewers are told of questions below the root live; nothing that is durable depends on it.
+            _ => {}
+        }
+    }
+
+    fn errand(&mut self, hot: &Hot, what: What) {
+        let errand = Errand::new(hot.number, hot.session, what);
+        self.send_out(errand);
+    }
+
+    fn start_child(&mut self, hot: &Hot, of: (ToolCallId, SessionId), name: &str, input: &Value) {
+        let child = of.1;
+        let order = self.registry.prepare(name, input);
+        let created = match order.map(|prepared| talk(&prepared)) {
+            Ok(Some(Talk::Delegate(order))) => first_event(hot, of.0, order),
+            Ok(_) => Err("it is no task for a sub-agent".to_owned()),
+            Err(outcome) => Err(outcome.llm_text),
+        };
+        match created {
+            Ok((created, prompt)) => self.errand(
+                hot,
+                What::BringUp {
+                    child,
+                    created,
+                    prompt,
+                },
+            ),
+            Err(why) => {
+                let what = self.given_up(hot.session, child, why);
+                self.errand(hot, what);
+            }
+        }
+    }
+
+    fn tell_parent(&mut self, hot: &Hot, parent: SessionId, mut ended: Box<Ended>) {
+        if self.disk.flaw == Flaw::LostReport {
+            let heard = true;
+            return self.tell(hot.number, 20, Message::Told { heard });
+        }
+        if self.disk.flaw == Flaw::LostSpent {
+            ended.spent = Spent::default();
+        }
+        let (child, tells) = (hot.session, true);
+        self.errand(
+            hot,
+            What::Report {
+                parent,
+                child,
+                ended,
+                tells,
+            },
+        );
+    }
+
+    /// What the tree spent, as far as it is durable.
+    pub(crate) fn tree(&self, asks: SessionId, root: SessionId, parent: Option<SessionId>) -> TreeSpent {
+        let mut spent = TreeSpent {
+            wanted: self.is_wanted(asks, parent),
+            others: Spent::default(),
+            budget: Budget::default(),
+        };
+        let Some(top) = self.disk.row(root).map(|row| row.summary) else {
+            spent.wanted = false;
+            return spent;
+        };
+        spent.budget = top.budget;
+        if !spent.wanted || top.budget == Budget::default() {
+            return spent;
+        }
+        let mut open = vec![top];
+        while let Some(summary) = open.pop() {
+            if summary.session != asks {
+                spent.others = spent.others.and(spent_of(&summary));
+            }
+            let children = summary.children.into_iter();
+            open.extend(children.filter_map(|child| self.disk.row(child).map(|row| row.summary)));
+        }
+        spent
+    }
+
+    fn is_wanted(&self, asks: SessionId, parent: Option<SessionId>) -> bool {
+        let Some(parent) = parent else { return true };
+        self.disk.flaw == Flaw::StrayChild
+            || self
+                .disk
+                .row(parent)
+                .is_some_and(|row| row.summary.children.contains(&asks))
+    }
+
+    /// A person forks a session: its log up to a point at which it was at rest becomes another one's.
+    pub(crate) fn fork(&mut self, from: SessionId) {
+        let upto = self.dice.between(1, self.disk.head(from).max(1));
+        let mut stamp = self.dice.stamp(self.now);
+        let made = crate::forks::fork(&mut self.disk, from, upto, &mut stamp);
+        match made {
+            Ok(Some(made)) => self.say(|| format!("{} is forked as {}", from.short(), made.short())),
+            Ok(None) => {}
+            Err(violation) => self.fail(violation),
+        }
+    }
+
+    /// Whether a child may be created: now and then a custom agent, say, is not there any more.
+    pub(crate) fn creatable(&mut self) -> Result<(), Fault> {
+        match self.chance(Knob::ToolFail, 400) {
+            true => Err(Fault::invalid("no_agent", "there is no such custom agent")),
+            false => Ok(()),
+        }
+    }
+}
+
+fn first_event(
+    hot: &Hot,
+    tool_call: ToolCallId,
+    order: Delegation,
+) -> Result<(Box<SessionCreated>, String), String> {
+    let durable = hot.agent.durable();
+    let settings = durable.settings.clone().ok_or("its parent was not created")?;
+    let mut path = durable.path();
+    if path.is_empty() {
+        path.push(settings.title.clone());
+    }
+    let lineage = Lineage {
+        root: durable.root(),
+        tool_call,
+        depth: durable.depth().saturating_add(1),
+        path,
+    };
+    let created = SessionCreated {
+        title: order.purpose,
+        derived_title: false,
+        model: durable.model().to_owned(),
+        parent: Some(hot.session),
+        budget: durable.budget(),
+        lineage: Some(Box::new(lineage)),
+        ..settings
+    };
+    Ok((Box::new(created), order.prompt))
+}
