@@ -1,6 +1,7 @@
 //! What the methods stand on: handles to the actors, the settings, facts of the node.
 
 use crate::approvals::KnownApprovals;
+use crate::crowd::Crowd;
 use crate::methods::Scope;
 use crate::turns::KeyTurns;
 use crate::uploads::Uploads;
@@ -116,6 +117,7 @@ pub struct Api {
     /// Comparisons of files that go on at the same time.
     pub(crate) comparing: Semaphore,
     viewers: AtomicU64,
+    pub(crate) crowd: Crowd,
     connections: Arc<AtomicU64>,
 }
 
@@ -140,6 +142,7 @@ impl Api {
             turns: KeyTurns::default(),
             comparing: Semaphore::new(COMPARING),
             viewers: AtomicU64::new(1),
+            crowd: Crowd::default(),
             connections: Arc::default(),
         }
     }
