@@ -6,7 +6,7 @@ use crate::crowd::Member;
 use crate::dispatch::read_params;
 use crate::family::open_in_tree;
 use crate::live::{Out, Push, Pushed, Stop, patiently};
-use crate::replay::{Place, Wish};
+use crate::replay::{BATCH, Place, Wish};
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg};
 use agentd_protocol::{AttachParams, Fault, Lagged, Principal, Seq, Subscribed, Synced};
 use agentd_store::{Range, Row};
@@ -185,6 +185,7 @@ impl Attachment {
             if batch.is_empty() {
                 return Ok(());
             }
+            let drained = batch.len() < BATCH;
             for frame in news(batch) {
                 match frame {
                     FeedFrame::Event { event, .. } if event.seq <= self.seen => {}
@@ -200,7 +201,10 @@ impl Attachment {
                     FeedFrame::Event { .. } | FeedFrame::Lagged => return Ok(()),
                 }
             }
-            self.member.pause(self.wish.viewer).await;
+            // Who is behind goes on at once, else the pauses themselves would make it lag.
+            if drained {
+                self.member.pause(self.wish.viewer).await;
+            }
         }
     }
 }

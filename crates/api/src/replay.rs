@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 /// How long the feed may take to tell what the log already has.
 const ALIGN: Duration = Duration::from_secs(1);
 /// Frames that are taken at once.
-const BATCH: usize = 256;
+pub(crate) const BATCH: usize = 128;
 
 /// What a viewer asked for.
 #[derive(Debug, Clone, Copy)]
