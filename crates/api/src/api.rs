@@ -1,6 +1,7 @@
 //! What the methods stand on: handles to the actors, the settings, facts of the node.
 
 use crate::approvals::KnownApprovals;
+use crate::crowd::Crowd;
 use crate::methods::Scope;
 use crate::turns::KeyTurns;
 use crate::uploads::Uploads;
@@ -118,6 +119,7 @@ pub struct Api {
     /// Looks through the whole store that go on at the same time.
     pub(crate) checking: Arc<Semaphore>,
     viewers: AtomicU64,
+    pub(crate) crowd: Crowd,
     connections: Arc<AtomicU64>,
 }
 
@@ -143,6 +145,7 @@ impl Api {
             comparing: Semaphore::new(COMPARING),
             checking: Arc::new(Semaphore::new(1)),
             viewers: AtomicU64::new(1),
+            crowd: Crowd::default(),
             connections: Arc::default(),
         }
     }

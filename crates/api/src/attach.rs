@@ -1,10 +1,12 @@
 //! `session.attach`: the log, a `synced`, then live; after a lag the log again (I2).
 
 use crate::api::{Api, read_from};
+use crate::batch::news;
+use crate::crowd::Member;
 use crate::dispatch::read_params;
 use crate::family::open_in_tree;
 use crate::live::{Out, Push, Pushed, Stop, patiently};
-use crate::replay::{Place, Wish};
+use crate::replay::{BATCH, Place, Wish};
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg};
 use agentd_protocol::{AttachParams, Fault, Lagged, Principal, Seq, Subscribed, Synced};
 use agentd_store::{Range, Row};
@@ -25,6 +27,7 @@ pub struct Attachment {
     place: Place,
     /// The last seq that was pushed.
     seen: Seq,
+    member: Member,
 }
 
 impl Api {
@@ -69,6 +72,7 @@ impl Api {
                 wish,
                 place,
                 seen,
+                member: self.crowd.join(),
             },
         ))
     }
@@ -176,21 +180,31 @@ impl Attachment {
 
     /// Follows the feed until it is of no use: too slow, restarted, or a seq is missing.
     async fn stay(&mut self, out: &Out) -> Result<(), Stop> {
-        while let Some(frame) = self.place.next().await {
-            match frame {
-                FeedFrame::Event { event, .. } if event.seq <= self.seen => {}
-                FeedFrame::Event { event, .. } if event.seq == self.seen + 1 => {
-                    out.push(Push::Event {
-                        json: event.body,
-                        cursor: None,
-                    })
-                    .await?;
-                    self.seen = event.seq;
+        loop {
+            let batch = self.place.next().await;
+            if batch.is_empty() {
+                return Ok(());
+            }
+            let drained = batch.len() < BATCH;
+            for frame in news(batch) {
+                match frame {
+                    FeedFrame::Event { event, .. } if event.seq <= self.seen => {}
+                    FeedFrame::Event { event, .. } if event.seq == self.seen + 1 => {
+                        out.push(Push::Event {
+                            json: event.body,
+                            cursor: None,
+                        })
+                        .await?;
+                        self.seen = event.seq;
+                    }
+                    FeedFrame::Delta { delta, .. } => out.push(Push::Delta(delta)).await?,
+                    FeedFrame::Event { .. } | FeedFrame::Lagged => return Ok(()),
                 }
-                FeedFrame::Delta { delta, .. } => out.push(Push::Delta(delta)).await?,
-                FeedFrame::Event { .. } | FeedFrame::Lagged => break,
+            }
+            // Who is behind goes on at once, else the pauses themselves would make it lag.
+            if drained {
+                self.member.pause(self.wish.viewer).await;
             }
         }
-        Ok(())
     }
 }

@@ -10,6 +10,8 @@ use tokio::time::{Instant, timeout_at};
 
 /// How long the feed may take to tell what the log already has.
 const ALIGN: Duration = Duration::from_secs(1);
+/// Frames that are taken at once.
+pub(crate) const BATCH: usize = 128;
 
 /// What a viewer asked for.
 #[derive(Debug, Clone, Copy)]
@@ -99,12 +101,13 @@ impl Place {
         true
     }
 
-    /// The next frame; `None` and `Lagged` both mean that this place is worth nothing any more.
-    pub(crate) async fn next(&mut self) -> Option<FeedFrame> {
-        match self.waiting.pop_front() {
-            Some(frame) => Some(frame),
-            None => self.frames.recv().await,
+    /// The next frames, as many as are there; none, and `Lagged`, both mean that this place is worth nothing any more.
+    pub(crate) async fn next(&mut self) -> Vec<FeedFrame> {
+        let mut batch = Vec::from(std::mem::take(&mut self.waiting));
+        if batch.is_empty() {
+            self.frames.recv_many(&mut batch, BATCH).await;
         }
+        batch
     }
 }
 
@@ -175,8 +178,8 @@ mod tests {
     }
 
     async fn next_seq(place: &mut Place) -> Option<Seq> {
-        match place.next().await {
-            Some(FeedFrame::Event { event, .. }) => Some(event.seq),
+        match place.next().await.as_slice() {
+            [FeedFrame::Event { event, .. }] => Some(event.seq),
             _ => None,
         }
     }

@@ -1,7 +1,7 @@
 //! Answers and pushed frames into a socket. Answers go first; a peer that takes nothing for too long is given up.
 
 use agentd_api::{Push, Pushed};
-use agentd_wire::{Ended, FrameLimits, ServerFrame, StoredEvent, WireError, encode};
+use agentd_wire::{DeltaFrame, Ended, FrameLimits, ServerFrame, StoredEvent, WireError, encode_after};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::OwnedWriteHalf;
@@ -15,9 +15,14 @@ pub(crate) const ANSWERS: usize = 16;
 /// Pushed frames that wait; beyond that the subscriptions wait, and so lag.
 pub(crate) const PUSHES: usize = 64;
 
-/// A frame's bytes.
-pub(crate) fn bytes_of(frame: &ServerFrame) -> Result<Vec<u8>, WireError> {
-    encode(frame, FrameLimits::of_answers().max_frame_bytes)
+/// Frames that are ready together are written together, up to about this many bytes.
+const TOGETHER: usize = 32 << 10;
+
+/// Something to write.
+#[derive(Debug)]
+enum Frame {
+    Answer(ServerFrame),
+    Push(Pushed),
 }
 
 /// Writes until both queues are closed and empty, or the peer is gone or stalls.
@@ -27,22 +32,16 @@ pub(crate) async fn write_all(
     mut pushes: mpsc::Receiver<Pushed>,
 ) {
     loop {
-        let frame = tokio::select! {
+        let first = tokio::select! {
             biased;
-            Some(answer) = answers.recv() => answer,
-            Some(pushed) = pushes.recv() => frame_of(pushed),
+            Some(answer) = answers.recv() => Frame::Answer(answer),
+            Some(pushed) = pushes.recv() => Frame::Push(pushed),
             else => break,
         };
-        let bytes = match bytes_of(&frame) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                tracing::error!(%error, "a frame could not be written");
-                let Some(bytes) = instead(&frame, &error) else {
-                    continue;
-                };
-                bytes
-            }
-        };
+        let bytes = together(first, || {
+            let answer = answers.try_recv().map(Frame::Answer);
+            answer.or_else(|_| pushes.try_recv().map(Frame::Push)).ok()
+        });
         match timeout(WRITE, socket.write_all(&bytes)).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return,
@@ -56,30 +55,60 @@ pub(crate) async fn write_all(
     let _ = timeout(WRITE, socket.shutdown()).await;
 }
 
+/// The bytes of a frame and of those that are ready behind it.
+fn together(first: Frame, mut ready: impl FnMut() -> Option<Frame>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut next = Some(first);
+    while let Some(frame) = next {
+        add(&mut bytes, &frame);
+        next = if bytes.len() < TOGETHER { ready() } else { None };
+    }
+    bytes
+}
+
+fn add(bytes: &mut Vec<u8>, frame: &Frame) {
+    let limit = FrameLimits::of_answers().max_frame_bytes;
+    let written = match frame {
+        // Shared with other viewers, so it is not copied for this one.
+        Frame::Push(Pushed {
+            sub,
+            push: Push::Delta(delta),
+        }) => encode_after(bytes, &DeltaFrame { sub: *sub, delta }, limit),
+        Frame::Push(pushed) => encode_after(bytes, &frame_of(pushed.clone()), limit),
+        Frame::Answer(frame) => encode_after(bytes, frame, limit),
+    };
+    let Err(error) = written else { return };
+    tracing::error!(%error, "a frame could not be written");
+    if let Some(frame) = instead(frame, &error)
+        && let Err(error) = encode_after(bytes, &frame, limit)
+    {
+        tracing::error!(%error, "nor could the word for it");
+    }
+}
+
 /// What stands for a frame that cannot be written.
-fn instead(frame: &ServerFrame, error: &WireError) -> Option<Vec<u8>> {
-    let frame = match frame {
-        ServerFrame::Ok { id, .. } | ServerFrame::Fault { id: Some(id), .. } => {
+fn instead(frame: &Frame, error: &WireError) -> Option<ServerFrame> {
+    match frame {
+        Frame::Answer(ServerFrame::Ok { id, .. } | ServerFrame::Fault { id: Some(id), .. }) => {
             let fault = agentd_protocol::Fault::limit("answer_too_large", error.to_string());
-            ServerFrame::Fault {
+            Some(ServerFrame::Fault {
                 id: Some(*id),
                 fault: fault.hint("ask for less at a time"),
-            }
+            })
         }
-        ServerFrame::Push { sub, .. } => {
+        Frame::Answer(_) => None,
+        Frame::Push(Pushed { sub, .. }) => {
             let ended = Ended {
                 code: "failed".to_owned(),
                 message: error.to_string(),
                 cursor: None,
             };
-            ServerFrame::Push {
+            Some(ServerFrame::Push {
                 sub: *sub,
                 push: agentd_wire::Push::Ended(ended),
-            }
+            })
         }
-        ServerFrame::Welcome(_) | ServerFrame::Fault { id: None, .. } | ServerFrame::Unknown => return None,
-    };
-    bytes_of(&frame).ok()
+    }
 }
 
 fn frame_of(Pushed { sub, push }: Pushed) -> ServerFrame {

@@ -8,6 +8,7 @@ use crate::root::{Health, RootMsg, Tree};
 use crate::rotated::Rotated;
 use crate::scribe::Scribe;
 use crate::scribe_audit::Audit;
+use crate::start::Ground;
 use crate::view::View;
 use agentd_actor_kit::{Clock, StageDone, Stages, SupervisorMsg};
 use agentd_api::{Api, NodeFacts, Parts, StopRequest, SubagentApi};
@@ -76,22 +77,23 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts everything: store, tree, control socket. Answers when commands are taken.
+    /// Starts everything: store, tree, control socket. Answers when commands are taken. The configuration was checked
+    /// before ([`crate::check_rules`]).
     ///
     /// # Errors
     /// Whatever is missing or in use, with what to do about it.
     pub async fn start(args: NodeArgs) -> Result<Self, NodeError> {
-        crate::start::check_rules(&args.loaded, &args.environment)?;
         let settings = Arc::new(args.loaded.settings.clone());
         tracing::info!(data = %args.paths.data_dir.display(), "agentd starts");
         let listener = listen(&args.paths.socket).await?;
-        let backend = crate::start::open_store(&settings, &args.paths).await?;
-        let models = crate::start::models(&settings, &args.environment, args.demo).await?;
+        let ground = Ground::open(&settings, &args.paths).await?;
+        let backend = Arc::clone(&ground.backend);
+        let models = crate::start::models(&settings, &args.environment, args.demo, &ground.http).await;
         let model_note = model_note(&models);
         let clock = Clock::System;
         let (stages, told) = stages(&settings);
         let times = (clock, stages);
-        let child_args = crate::start::child_args(&args, &settings, &backend, &models, times).await?;
+        let child_args = crate::start::child_args(&args, &settings, &ground, &models, times).await?;
         let sandboxing = child_args.executor.sandboxing.clone();
         let (registry, servers) = (child_args.tools.clone(), child_args.servers.clone());
         let subagents = Arc::clone(&child_args.subagents);

@@ -9,7 +9,7 @@ use agentd_permission_gate::RuleProblem;
 use agentd_prompt::Places;
 use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
 use agentd_sandbox::Environment;
-use agentd_settings::{Indexing, Loaded, Settings, ToolsConfig};
+use agentd_settings::{Indexing, Loaded, Origin, RuleExamples, Settings, ToolsConfig};
 use agentd_store::{Backend, Mirror, Options};
 use agentd_tool_executor::ExecutorArgs;
 use agentd_tools::Registry as Tools;
@@ -17,17 +17,25 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinError;
 
 /// A registration that is never renewed by anybody else: an embedded store has one node.
 const REGISTRATION: Duration = Duration::from_secs(10 * 365 * 24 * 3_600);
 
-/// Reads every configured permission rule and holds it to its examples.
+/// Reads every configured permission rule and holds it to its examples. Those that come with agentd were held to theirs
+/// when it was built.
 ///
 /// # Errors
 /// What is wrong, with file and line.
 pub fn check_rules(loaded: &Loaded, environment: &BTreeMap<String, String>) -> Result<(), NodeError> {
     let home = environment.get("HOME").map(String::as_str);
-    let problems = agentd_permission_gate::check_rules(&loaded.settings.permission, home);
+    let mut rules = loaded.settings.permission.clone();
+    if let Some(Origin::Shipped(_)) = loaded.origins.get("permission.builtin") {
+        for rule in &mut rules.builtin {
+            rule.examples = RuleExamples::default();
+        }
+    }
+    let problems = agentd_permission_gate::check_rules(&rules, home);
     let line = |problem: &RuleProblem| {
         let list = problem.key.split('[').next().unwrap_or_default();
         let origin = loaded
@@ -45,15 +53,33 @@ pub fn check_rules(loaded: &Loaded, environment: &BTreeMap<String, String>) -> R
     ))
 }
 
-/// Opens the store and registers this node.
-pub(crate) async fn open_store(settings: &Settings, paths: &Paths) -> Result<Arc<dyn Backend>, NodeError> {
-    let options = Options {
-        address: paths.socket.display().to_string(),
-        ..Options::default()
-    };
-    let backend = agentd_store::open(&settings.store.url, &paths.data_dir, options)?;
-    backend.register_node(&node_name(settings), REGISTRATION).await?;
-    Ok(backend)
+/// What everything else stands on.
+pub(crate) struct Ground {
+    pub(crate) backend: Arc<dyn Backend>,
+    /// The HTTP client of all model calls.
+    pub(crate) http: reqwest::Client,
+}
+
+impl Ground {
+    /// Opens the store, and reads the root certificates meanwhile: both take their time, and neither needs the other.
+    pub(crate) async fn open(settings: &Arc<Settings>, paths: &Paths) -> Result<Self, NodeError> {
+        let (of_http, of_store) = (Arc::clone(settings), Arc::clone(settings));
+        let data_dir = paths.data_dir.clone();
+        let http = tokio::task::spawn_blocking(move || http(&of_http));
+        let options = Options {
+            address: paths.socket.display().to_string(),
+            ..Options::default()
+        };
+        let open = move || agentd_store::open(&of_store.store.url, &data_dir, options);
+        let backend = joined(tokio::task::spawn_blocking(open).await)??;
+        backend.register_node(&node_name(settings), REGISTRATION).await?;
+        let http = joined(http.await)??;
+        Ok(Self { backend, http })
+    }
+}
+
+fn joined<T>(done: Result<T, JoinError>) -> Result<T, NodeError> {
+    done.map_err(|error| NodeError::Unsupported(format!("a part of the start failed: {error}")))
 }
 
 /// The mirror of the log into JSONL files, if one is configured.
@@ -77,9 +103,9 @@ pub(crate) async fn models(
     settings: &Settings,
     environment: &BTreeMap<String, String>,
     demo_sessions: Option<u32>,
-) -> Result<Models, NodeError> {
-    let client = http(settings)?;
-    let local = probe_local(&client, settings).await;
+    http: &reqwest::Client,
+) -> Models {
+    let local = probe_local(http, settings).await;
     let mut models = resolve(settings, &|name| environment.get(name).cloned(), &local);
     for secret in models.secrets() {
         agentd_text::register_secret(secret.expose());
@@ -87,7 +113,7 @@ pub(crate) async fn models(
     if let Some(sessions) = demo_sessions {
         models.insert_scripted_default(demo::MODEL, demo::script(sessions), "the demo's script");
     }
-    Ok(models)
+    models
 }
 
 /// Where instructions, custom agents, skills and commands are looked for.
@@ -111,7 +137,6 @@ fn with_skills(settings: &Settings, places: &Places) -> ToolsConfig {
     }
 }
 
-/// The HTTP client of all model calls.
 pub(crate) fn http(settings: &Settings) -> Result<reqwest::Client, NodeError> {
     http_client(Duration::from_millis(settings.retry.connect_ms))
         .map_err(|e| NodeError::Unsupported(e.to_string()))
@@ -121,19 +146,18 @@ pub(crate) fn http(settings: &Settings) -> Result<reqwest::Client, NodeError> {
 pub(crate) async fn child_args(
     args: &NodeArgs,
     settings: &Arc<Settings>,
-    backend: &Arc<dyn Backend>,
+    Ground { backend, http }: &Ground,
     models: &Models,
     (clock, stages): (Clock, Stages),
 ) -> Result<ChildArgs, NodeError> {
     let executor = executor(settings, &args.environment, &args.paths).await?;
     let servers = crate::tool_servers::pool(&settings.mcp, &args.environment, &executor)?;
-    let http = http(settings)?;
-    let indexer = crate::indexing::args(args, settings, &http, clock)?;
+    let indexer = crate::indexing::args(args, settings, http, clock)?;
     Ok(ChildArgs {
         settings: Arc::clone(settings),
         backend: Arc::clone(backend),
         models: models.clone(),
-        http,
+        http: http.clone(),
         tools: Tools::builtin(&executor.tools),
         indexer,
         servers,

@@ -10,6 +10,7 @@ mod danger;
 mod error;
 mod examples;
 mod explain;
+mod glob;
 mod judge;
 mod nested;
 mod path;

@@ -1,9 +1,10 @@
 //! What stands between the parentheses of a rule.
 
+use crate::glob::LazyGlob;
 use crate::path::{absolute, expand_home, inside};
 use crate::url::UrlPattern;
 use crate::words::Words;
-use globset::{GlobBuilder, GlobMatcher};
+use globset::GlobBuilder;
 
 /// What a rule looks for.
 #[derive(Debug, Clone)]
@@ -21,7 +22,7 @@ pub(crate) enum Pattern {
 /// A glob over paths: `/etc/**`, `~/x`, `**/*.md`, or relative to the working directory.
 #[derive(Debug, Clone)]
 pub(crate) struct PathPattern {
-    glob: GlobMatcher,
+    glob: LazyGlob,
     root: Root,
     everything: bool,
 }
@@ -34,7 +35,7 @@ enum Root {
     /// The working directory.
     Workdir,
     /// The home directory; with the same pattern anywhere, for when there is no known home.
-    Home(GlobMatcher),
+    Home(LazyGlob),
 }
 
 impl PathPattern {
@@ -76,14 +77,12 @@ impl PathPattern {
     }
 }
 
-fn compile(text: &str) -> Result<GlobMatcher, String> {
+fn compile(text: &str) -> Result<LazyGlob, String> {
     let built = GlobBuilder::new(text)
         .literal_separator(true)
         .backslash_escape(true)
         .build();
-    built
-        .map(|glob| glob.compile_matcher())
-        .map_err(|error| error.kind().to_string())
+    built.map(LazyGlob::new).map_err(|error| error.kind().to_string())
 }
 
 /// The exact path as a pattern that any working directory reads the same way.

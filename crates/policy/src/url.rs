@@ -1,14 +1,15 @@
 //! Addresses: `https://docs.rs/**`, `domain:docs.rs`, `*`.
 
-use globset::{GlobBuilder, GlobMatcher};
+use crate::glob::LazyGlob;
+use globset::GlobBuilder;
 
 /// A pattern over addresses.
 #[derive(Debug, Clone)]
 pub(crate) enum UrlPattern {
     /// A glob over the whole address.
-    Whole(GlobMatcher),
+    Whole(LazyGlob),
     /// A glob over the host's name.
-    Host(GlobMatcher),
+    Host(LazyGlob),
 }
 
 impl UrlPattern {
@@ -19,9 +20,7 @@ impl UrlPattern {
                 .literal_separator(false)
                 .case_insensitive(true)
                 .build();
-            built
-                .map(|glob| glob.compile_matcher())
-                .map_err(|error| error.kind().to_string())
+            built.map(LazyGlob::new).map_err(|error| error.kind().to_string())
         };
         if let Some(host) = pattern.strip_prefix("domain:") {
             return glob(host).map(Self::Host);

@@ -248,7 +248,7 @@ impl Shell {
                 let planned = Planned {
                     prepared,
                     input,
-                    ..planned
+                    ..*planned
                 };
                 self.ask_gate(tool_call, planned);
                 Ok(())

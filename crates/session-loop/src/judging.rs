@@ -46,7 +46,7 @@ impl Shell {
     /// Asks the gate about a checked call.
     pub(crate) fn ask_gate(&mut self, tool_call: ToolCallId, planned: Planned) {
         let request = Box::new(self.request(&planned.prepared, planned.grants.clone()));
-        self.planned.insert(tool_call, planned);
+        self.planned.insert(tool_call, Box::new(planned));
         self.leaves(tool_call, CallStage::Discovery, "ok");
         let done = Done::cast(&self.me, move |judgement| SessionMsg::Judged {
             tool_call,

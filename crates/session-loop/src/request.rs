@@ -146,11 +146,13 @@ impl Requests {
             cache_key: &self.cache_key,
             ..Params::default()
         };
+        let prompt = Prompt { system: &self.system };
         let frame = Frame {
             spec: Arc::clone(spec),
             tools_off,
             kit: kit.id(),
-            prefix: encode_prefix(spec, &Prompt { system: &self.system }, &tools, &params),
+            // It stays as long as the session is hot, so without the room that was left for it to grow.
+            prefix: Bytes::copy_from_slice(&encode_prefix(spec, &prompt, &tools, &params)),
             suffix: encode_suffix(spec, &tools, &params),
         };
         let pieces = (frame.prefix.clone(), frame.suffix.clone());

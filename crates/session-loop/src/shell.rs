@@ -62,8 +62,9 @@ pub struct Shell {
     /// The next request is counted for this model.
     pub(crate) weighing: Option<(CallId, String)>,
     pub(crate) tools: BTreeMap<ToolCallId, ToolRun>,
-    /// Calls that are being judged, or are allowed and not yet started.
-    pub(crate) planned: BTreeMap<ToolCallId, Planned>,
+    /// Calls that are being judged, or are allowed and not yet started. Boxed: the map keeps room for several, also when it
+    /// is empty again.
+    pub(crate) planned: BTreeMap<ToolCallId, Box<Planned>>,
     /// Results that hooks are being told of.
     pub(crate) told: BTreeMap<ToolCallId, (Box<ToolOutcome>, Vec<Blob>)>,
     /// What this session's hooks share.

@@ -45,7 +45,8 @@ fn is_leaf_table(path: &[String]) -> bool {
 
 /// The leaves of a TOML text; `at` names a line of it.
 pub(crate) fn from_text(text: &str, at: &dyn Fn(usize) -> Origin) -> Result<Vec<Leaf>, Problem> {
-    let line = |offset: usize| 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count();
+    let ends: Vec<usize> = text.match_indices('\n').map(|(end, _)| end).collect();
+    let line = |offset: usize| 1 + ends.partition_point(|end| *end < offset);
     let spanned = DeTable::parse(text).map_err(|error| Problem {
         origin: Some(at(line(error.span().map_or(0, |span| span.start)))),
         key: String::new(),

@@ -88,14 +88,42 @@ impl Decoder {
 /// # Errors
 /// [`WireError::Encode`] when the value cannot be written, [`WireError::TooLarge`] when it is over the limit.
 pub fn encode<T: Serialize>(frame: &T, max_frame_bytes: usize) -> Result<Vec<u8>, WireError> {
-    let mut bytes = vec![0; PREFIX];
-    let mut serializer = rmp_serde::Serializer::new(&mut bytes)
+    let mut bytes = Vec::new();
+    encode_after(&mut bytes, frame, max_frame_bytes)?;
+    Ok(bytes)
+}
+
+/// Writes a frame's bytes behind others, so that several can be sent at once. After an error nothing was added.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_after<T: Serialize>(
+    bytes: &mut Vec<u8>,
+    frame: &T,
+    max_frame_bytes: usize,
+) -> Result<(), WireError> {
+    let start = bytes.len();
+    let written = write_frame(bytes, frame, max_frame_bytes);
+    if written.is_err() {
+        bytes.truncate(start);
+    }
+    written
+}
+
+fn write_frame<T: Serialize>(
+    bytes: &mut Vec<u8>,
+    frame: &T,
+    max_frame_bytes: usize,
+) -> Result<(), WireError> {
+    let start = bytes.len();
+    bytes.extend_from_slice(&[0; PREFIX]);
+    let mut serializer = rmp_serde::Serializer::new(&mut *bytes)
         .with_struct_map()
         .with_human_readable();
     frame
         .serialize(&mut serializer)
         .map_err(|error| WireError::Encode(error.to_string()))?;
-    let length = bytes.len() - PREFIX;
+    let length = bytes.len().saturating_sub(start + PREFIX);
     let too_large = WireError::TooLarge {
         length,
         limit: max_frame_bytes,
@@ -104,10 +132,13 @@ pub fn encode<T: Serialize>(frame: &T, max_frame_bytes: usize) -> Result<Vec<u8>
     if length > max_frame_bytes {
         return Err(too_large);
     }
-    if let Some(head) = bytes.first_chunk_mut::<PREFIX>() {
+    if let Some(head) = bytes
+        .get_mut(start..)
+        .and_then(|frame| frame.first_chunk_mut::<PREFIX>())
+    {
         *head = prefix.to_be_bytes();
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// The frame in a body. Unknown fields are ignored.

@@ -15,12 +15,12 @@ mod limits;
 mod scan;
 mod server_frame;
 
-pub use codec::{Decoder, decode, encode};
+pub use codec::{Decoder, decode, encode, encode_after};
 pub use error::WireError;
 pub use frame::{ClientFrame, Request};
 pub use handshake::{Hello, Limits, VersionRange, Welcome, negotiate};
 pub use limits::FrameLimits;
-pub use server_frame::{Ended, Push, ServerFrame, StoredEvent};
+pub use server_frame::{DeltaFrame, Ended, Push, ServerFrame, StoredEvent};
 
 #[cfg(test)]
 mod tests;

@@ -71,6 +71,15 @@ impl std::fmt::Debug for StoredEvent {
     }
 }
 
+/// A pushed fragment that is still somebody else's: the same bytes as [`Push::Delta`] in a frame.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct DeltaFrame<'a> {
+    /// Which subscription.
+    pub sub: u64,
+    /// What.
+    pub delta: &'a Delta,
+}
+
 /// Why a subscription is over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {

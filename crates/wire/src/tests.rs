@@ -196,6 +196,30 @@ fn a_length_over_the_limit_is_refused_before_its_body_comes_and_the_stream_stays
 }
 
 #[test]
+fn frames_stand_behind_one_another_and_one_that_is_not_made_leaves_nothing() {
+    let delta = Delta::Status(status());
+    let mut bytes = Vec::new();
+    encode_after(
+        &mut bytes,
+        &DeltaFrame {
+            sub: 7,
+            delta: &delta,
+        },
+        1_000,
+    )
+    .unwrap();
+    let push = ServerFrame::Push {
+        sub: 7,
+        push: Push::Delta(delta),
+    };
+    let alone = encode(&push, 1_000).unwrap();
+    assert_eq!(bytes, alone);
+    encode_after(&mut bytes, &"x".repeat(100), 50).unwrap_err();
+    encode_after(&mut bytes, &push, 1_000).unwrap();
+    assert_eq!(bytes, alone.repeat(2));
+}
+
+#[test]
 fn a_frame_over_the_limit_is_not_made() {
     let error = encode(&"x".repeat(100), 50).unwrap_err();
     assert_eq!(

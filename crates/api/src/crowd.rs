@@ -1,0 +1,82 @@
+//! How many follow sessions now, and how long each of them can wait for the next frames.
+//!
+//! A frame for each of 200 viewers costs more than the step that it tells of. So the more there are, the less often each is
+//! written to, and the more frames it then gets at once: together they cost the same as a few.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::time::sleep;
+
+/// Viewers that are written to at once, whatever comes.
+const FEW: u64 = 8;
+/// What each of more than a few adds to the pause of all.
+const EACH: Duration = Duration::from_micros(250);
+/// The longest pause.
+const MOST: Duration = Duration::from_millis(50);
+
+/// The viewers of a node.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Crowd(Arc<AtomicU64>);
+
+/// One of them, counted while it follows.
+#[derive(Debug)]
+pub(crate) struct Member(Crowd);
+
+impl Crowd {
+    /// Another one.
+    pub(crate) fn join(&self) -> Member {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Member(self.clone())
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Member {
+    /// Waits until it is this viewer's turn again: not at all beside a few others.
+    pub(crate) async fn pause(&self, viewer: u64) {
+        let pause = pause(self.0.0.load(Ordering::Relaxed), viewer);
+        if !pause.is_zero() {
+            sleep(pause).await;
+        }
+    }
+}
+
+/// Viewers differ a little, so that they do not all come at the same moment.
+fn pause(viewers: u64, viewer: u64) -> Duration {
+    if viewers <= FEW {
+        return Duration::ZERO;
+    }
+    let pause = EACH
+        .saturating_mul(u32::try_from(viewers).unwrap_or(u32::MAX))
+        .min(MOST);
+    let part = u32::try_from(viewer % 16).unwrap_or_default();
+    pause.saturating_sub(pause / 64 * part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn i6_the_more_viewers_there_are_the_less_often_each_is_written_to() {
+        assert_eq!(pause(FEW, 1), Duration::ZERO);
+        assert_eq!(pause(100, 16), Duration::from_millis(25));
+        assert!(pause(100, 1) < pause(100, 16));
+        assert_eq!(pause(100_000, 0), MOST);
+    }
+
+    #[test]
+    fn a_viewer_counts_while_it_follows() {
+        let crowd = Crowd::default();
+        let (first, second) = (crowd.join(), crowd.join());
+        assert_eq!(crowd.0.load(Ordering::Relaxed), 2);
+        drop((first, second));
+        assert_eq!(crowd.0.load(Ordering::Relaxed), 0);
+    }
+}
