@@ -11,7 +11,7 @@ use agentd_actor_kit::{
     CallError, Done, FeedMsg, NewSubagent, Read, Routed, SessionMsg, StoreMsg, SupervisorMsg,
 };
 use agentd_protocol::{
-    Block, Delta, Fault, Lineage, Principal, RunState, SessionId, Spent, ToolCallId, TurnError,
+    Block, Delta, Fault, Lineage, Principal, RunState, SessionId, Spent, Summary, ToolCallId, TurnError,
 };
 use agentd_store::Row;
 use agentd_turn::{Command, Delegation, Effect, Ended, NewInput, Reply, Talk};
