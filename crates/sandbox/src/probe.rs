@@ -4,6 +4,7 @@ use crate::attempt::{ATTEMPT_ARG, HELD};
 use crate::bounds::Bounds;
 use crate::bubble;
 use crate::confinement::{Confinement, readable};
+use crate::controlling::OWN_PROGRAM;
 use crate::environment::Environment;
 use crate::error::SandboxError;
 use crate::leaf::kernel_limits;
@@ -182,12 +183,9 @@ async fn try_level(spec: &ProbeSpec, level: SandboxLevel, dir: &Path) -> Result<
     let (workdir, outside) = (dir.join(name), dir.join(format!("{name}-outside")));
     fs::create_dir_all(&workdir).map_err(text)?;
     fs::create_dir_all(&outside).map_err(text)?;
-    // The attempts are made by this program.
-    let exe = fs::read_link(&spec.exe).unwrap_or_else(|_| spec.exe.clone());
     let mut read = readable(&spec.environment, &spec.read);
     // A path of the settings may hold the place of the attempts.
     read.retain(|path| !dir.starts_with(path));
-    read.push(exe.clone());
     let walls = Confinement {
         level,
         temp: dir.join(format!("{name}-temp")),
@@ -203,14 +201,13 @@ async fn try_level(spec: &ProbeSpec, level: SandboxLevel, dir: &Path) -> Result<
     let (warden, abi) = Warden::spawn_confined(&warden, &walls)
         .await
         .map_err(|error| error.to_string())?;
-    let tried = attempts(&warden, &exe, &workdir, &outside, level).await;
+    let tried = attempts(&warden, &workdir, &outside, level).await;
     warden.close(CLOSE_WITHIN).await;
     tried.map(|()| abi)
 }
 
 async fn attempts(
     warden: &Warden,
-    exe: &Path,
     workdir: &Path,
     outside: &Path,
     level: SandboxLevel,
@@ -222,9 +219,9 @@ async fn attempts(
     let address = listener.local_addr().map_err(text)?;
     let run = |argv: Vec<String>| exit(warden, argv, workdir);
     let attempt = |kind: &str, target: String| {
-        let exe = exe.display().to_string();
+        // The attempts are made by this program, wherever it lies.
         run(vec![
-            exe,
+            OWN_PROGRAM.into(),
             WARDEN_ARG.into(),
             ATTEMPT_ARG.into(),
             kind.into(),
