@@ -1,6 +1,6 @@
 //! What the sessions of a tree of agents say to each other, as decisions: what follows the answer to each try. Pure.
 
-use agentd_protocol::{Fault, FaultClass, Spent, Summary};
+use agentd_protocol::{Fault, FaultClass, RunState, Spent, Summary};
 use std::time::Duration;
 
 /// How often something is tried.
@@ -67,6 +67,13 @@ pub fn after_report(fault: &Fault) -> Option<bool> {
 #[must_use]
 pub fn unanswered() -> Fault {
     Fault::unavailable("no_answer", "the session went down before it answered")
+}
+
+/// Whether a child may have missed a word of its parent: a stricter mode, a pause or its end.
+#[must_use]
+pub fn missed(child: &Summary, parent: &Summary) -> bool {
+    let strict = child.mode.stricter(parent.mode) == child.mode;
+    child.status.state != RunState::Closed && (!strict || parent.paused || child.paused)
 }
 
 /// What a session spent, with those below it that have ended.

@@ -2,7 +2,9 @@
 //! what it says to a session goes through the supervisor like any command, so it reaches cold sessions, too. Whatever is
 //! lost with the daemon is begun again when the session that wanted it wakes.
 
-use crate::errand::{COMMAND, Next, after_creation, after_report, after_stop, pauses, spent_of, unanswered};
+use crate::errand::{
+    COMMAND, Next, after_creation, after_report, after_stop, missed, pauses, spent_of, unanswered,
+};
 use crate::load;
 use crate::services::Services;
 use crate::shell::Shell;
@@ -11,7 +13,7 @@ use agentd_actor_kit::{
     CallError, Done, FeedMsg, NewSubagent, Read, Routed, SessionMsg, StoreMsg, SupervisorMsg,
 };
 use agentd_protocol::{
-    Block, Delta, Fault, Lineage, Principal, RunState, SessionId, Spent, Summary, ToolCallId, TurnError,
+    Block, Delta, Fault, Lineage, Principal, SessionId, Spent, Summary, ToolCallId, TurnError,
 };
 use agentd_store::Row;
 use agentd_turn::{Command, Delegation, Effect, Ended, NewInput, Reply, Talk};
@@ -194,11 +196,10 @@ impl Post {
         let Some(own) = self.row(self.session).await?.map(|row| row.summary) else {
             return Ok(());
         };
-        let strict = child.mode.stricter(own.mode) == child.mode;
-        if child.status.state == RunState::Closed || (strict && !own.paused && !child.paused) {
-            return Ok(());
+        if missed(child, &own) {
+            self.route(child.session, Command::Follow).await?;
         }
-        self.route(child.session, Command::Follow).await.map(drop)
+        Ok(())
     }
 
     /// Has a child look at its parent. One that cannot be reached looks before its next step.

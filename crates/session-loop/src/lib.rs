@@ -52,7 +52,9 @@ pub use actor::{LoopArgs, SessionLoop};
 pub use answer::{Asked, taken};
 pub use ask::Sharing;
 pub use commit::{LOST, is_revocable};
-pub use errand::{COMMAND, Next, after_creation, after_report, after_stop, pauses, spent_of, unanswered};
+pub use errand::{
+    COMMAND, Next, after_creation, after_report, after_stop, missed, pauses, spent_of, unanswered,
+};
 pub use error::LoopError;
 pub use fallen::tell_of_fault;
 pub use judging::{subject, verdict};

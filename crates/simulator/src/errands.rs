@@ -5,7 +5,7 @@ use crate::options::Knob;
 use crate::world::World;
 use agentd_protocol::{Block, Fault, SessionCreated, SessionId, Spent, TurnError};
 use agentd_session_loop::{
-    COMMAND, Next, after_creation, after_report, after_stop, pauses, spent_of, unanswered,
+    COMMAND, Next, after_creation, after_report, after_stop, missed, pauses, spent_of, unanswered,
 };
 use agentd_turn::{Command, Ended, NewInput, Reply};
 
@@ -26,6 +26,8 @@ pub(crate) enum What {
         /// It was closed already: it is asked how it ended.
         telling: bool,
     },
+    /// A child is to look at its parent.
+    Lead { child: SessionId },
     Report {
         parent: SessionId,
         child: SessionId,
@@ -85,7 +87,10 @@ impl World {
                 child,
                 created,
                 prompt,
-            } => self.bring_up(*child, created, prompt),
+            } => {
+                let owner = (errand.owner, errand.session);
+                self.bring_up(owner, *child, created, prompt)
+            }
             What::Stop {
                 child,
                 reason,
@@ -100,6 +105,7 @@ impl World {
                 };
                 Ok(Some((*child, command)))
             }
+            What::Lead { child } => Ok(Some((*child, Command::Follow))),
             What::Report {
                 parent, child, ended, ..
             } => {
@@ -136,11 +142,16 @@ impl World {
     /// A child that is there is asked how it is; else it is created.
     fn bring_up(
         &mut self,
+        (owner, parent): (u64, SessionId),
         child: SessionId,
         created: &SessionCreated,
         prompt: &str,
     ) -> Result<Option<(SessionId, Command)>, Fault> {
         if let Some(row) = self.disk.row(child) {
+            let above = self.disk.row(parent).map(|row| row.summary);
+            if above.is_some_and(|above| missed(&row.summary, &above)) {
+                self.send_out(Errand::new(owner, parent, What::Lead { child }));
+            }
             let asks = row.summary.turn.is_none();
             return Ok(asks.then_some((child, Command::Tell)));
         }
@@ -200,6 +211,11 @@ impl World {
                 Next::Again
             }
             What::Stop { .. } => after_stop(&fault),
+            // One that cannot be reached looks before its next step.
+            What::Lead { .. } => match after_creation(&fault) {
+                Next::Again => Next::Again,
+                _ => Next::Over,
+            },
             What::Report { .. } => match after_report(&fault) {
                 Some(heard) => return self.errand_done(&errand, heard),
                 None => Next::Again,
@@ -232,7 +248,7 @@ impl World {
         let Some(pause) = pause.filter(|_| pauses().count() > errand.tries as usize) else {
             return match errand.what {
                 What::BringUp { .. } => self.give_up(&errand, "nobody answered".to_owned()),
-                What::Stop { .. } | What::Report { .. } | What::Look { .. } => {
+                What::Stop { .. } | What::Lead { .. } | What::Report { .. } | What::Look { .. } => {
                     self.errand_done(&errand, false);
                 }
             };

@@ -8,7 +8,7 @@ use crate::options::{Flaw, Knob};
 use crate::world::World;
 use agentd_protocol::{Budget, Fault, Lineage, SessionCreated, SessionId, Spent, ToolCallId};
 use agentd_session_loop::{spent_of, talk};
-use agentd_turn::{Delegation, Effect, Ended, Talk, TreeSpent};
+use agentd_turn::{Above, Delegation, Effect, Ended, Talk, TreeSpent};
 use serde_json::Value;
 
 impl World {
@@ -31,6 +31,7 @@ impl World {
                     },
                 );
             }
+            Effect::Lead { child } => self.errand(hot, What::Lead { child }),
             Effect::TellParent { parent, ended } => self.tell_parent(hot, parent, ended),
             Effect::AskTree { number, root, parent } => {
                 self.errand(hot, What::Look { number, root, parent });
@@ -95,6 +96,10 @@ impl World {
             wanted: self.is_wanted(asks, parent),
             others: Spent::default(),
             budget: Budget::default(),
+            above: parent.and_then(|parent| self.disk.row(parent)).map(|row| Above {
+                mode: row.summary.mode,
+                paused: row.summary.paused,
+            }),
         };
         let Some(top) = self.disk.row(root).map(|row| row.summary) else {
             spent.wanted = false;
