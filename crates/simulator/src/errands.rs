@@ -199,9 +199,8 @@ impl World {
         let Some(mut errand) = self.take_errand(number, tried) else {
             return;
         };
-        let fault = match answer.unwrap_or_else(|| Err(unanswered())) {
-            Ok(_) => return self.errand_done(&errand, true),
-            Err(fault) => fault,
+        let Err(fault) = answer.unwrap_or_else(|| Err(unanswered())) else {
+            return self.errand_done(&errand, true);
         };
         self.say(|| format!("errand {number} of loop {}: {}", errand.owner, fault.code));
         let next = match &mut errand.what {

@@ -10,8 +10,9 @@ use std::sync::{Arc, LazyLock};
 
 static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::builtin(&ToolsConfig::default()));
 static RULES: LazyLock<Result<Rules, String>> = LazyLock::new(Rules::new);
+type Configs = Vec<((bool, bool, bool), Arc<Config>)>;
 /// By whether hooks are told, whether questions escalate, and whether models are asked beside the turns.
-static CONFIGS: LazyLock<Vec<((bool, bool, bool), Arc<Config>)>> = LazyLock::new(|| {
+static CONFIGS: LazyLock<Configs> = LazyLock::new(|| {
     let all = (0..8_u8).map(|n| (n & 1 > 0, n & 2 > 0, n & 4 > 0));
     all.map(|(hooks, escalates, sides)| {
         (

@@ -44,7 +44,7 @@ impl World {
             self.asker(&order).done.answer(Err(fault));
             return self.take_answers();
         }
-        if self.draining
+        if self.draining == Some(self.era)
             && (self.slots.get(&session).is_none_or(|slot| slot.hot.is_none())
                 || matches!(
                     order.command,
@@ -298,7 +298,7 @@ impl World {
     /// The node starts: what goes on by itself is woken.
     pub(crate) fn begin(&mut self) {
         self.say(|| "the node starts".to_owned());
-        (self.alive, self.draining) = (true, false);
+        self.alive = true;
         self.models = Models::new(&self.options, self.now);
         for row in self.disk.rows() {
             self.wake(&row);
@@ -307,7 +307,7 @@ impl World {
 
     /// The node drains; what does not come to an end in time dies.
     pub(crate) fn drain_all(&mut self) {
-        self.draining = true;
+        self.draining = Some(self.era);
         let numbers: Vec<u64> = self.loops.keys().copied().collect();
         for number in numbers {
             self.tell(number, 5, Message::Drain);

@@ -56,7 +56,8 @@ pub(crate) struct World {
     /// What is on its way between sessions.
     pub(crate) errands: BTreeMap<u64, Errand>,
     pub(crate) last_errand: u64,
-    pub(crate) draining: bool,
+    /// The life of the node that drains.
+    pub(crate) draining: Option<u64>,
     pub(crate) tickets: BTreeMap<u64, Box<Order>>,
     pub(crate) last_ticket: u64,
     pub(crate) answers: Answers,
@@ -94,7 +95,7 @@ impl World {
             viewers: BTreeMap::new(),
             errands: BTreeMap::new(),
             last_errand: 0,
-            draining: false,
+            draining: None,
             tickets: BTreeMap::new(),
             last_ticket: 0,
             answers: Answers::default(),
