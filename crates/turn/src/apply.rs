@@ -59,9 +59,7 @@ impl Durable {
         let done = match &event.body {
             EventBody::SessionCreated(created) => self.created(created, at),
             EventBody::SessionUpdated(updated) => self.updated(updated),
-            EventBody::SessionPaused(paused) => {
-                self.pause(&paused.reason, at, event.by == Principal::agentd())
-            }
+            EventBody::SessionPaused(paused) => self.pause(&paused.reason, at, &event.by),
             EventBody::SessionResumed(_) => self.resume(at),
             EventBody::SessionClosed(closed) => self.close(&closed.reason, at),
             EventBody::InputAccepted(accepted) => self.input_accepted(accepted, at),
@@ -162,9 +160,9 @@ impl Durable {
     }
 
     /// Only for the sake of its parent does agentd pause a session by itself.
-    fn pause(&mut self, reason: &str, at: Timestamp, by_itself: bool) -> Result<(), Refusal> {
+    fn pause(&mut self, reason: &str, at: Timestamp, by: &Principal) -> Result<(), Refusal> {
         self.still_open()?;
-        self.paused_with_parent = by_itself;
+        self.paused_with_parent = *by == Principal::agentd();
         self.paused = Some(Mark {
             at,
             reason: reason.to_owned(),

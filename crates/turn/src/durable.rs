@@ -22,6 +22,10 @@ pub(crate) const REMEMBERED: usize = 256;
 pub(crate) const MAX_TEXT_BYTES: usize = 65_536;
 
 /// A session's state as its log tells it.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts of a log that do not depend on each other"
+)]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Durable {
     /// Whose log.
