@@ -12,18 +12,36 @@ pub(crate) struct Kit {
     registry: Registry,
     offered: Vec<String>,
     missing: Vec<(String, String)>,
+    agents: Option<String>,
     id: u64,
 }
 
+/// The list of custom agents that a session's first event has. What is folded of that event does not have it any more.
+pub(crate) fn agents_of(created: &SessionCreated) -> Option<String> {
+    let mut parts = created.prompt.iter().flat_map(|prompt| &prompt.parts);
+    let list = parts.find(|part| part.kind == PromptPartKind::Agents)?;
+    Some(list.text.clone())
+}
+
 impl Kit {
-    /// What a session has of the tools that were found, by its first event.
-    pub(crate) fn of(builtin: &Registry, created: &SessionCreated, found: Vec<Offered>) -> Self {
-        let parts = created.prompt.iter().flat_map(|prompt| &prompt.parts);
-        let mut agents = parts.filter(|part| part.kind == PromptPartKind::Agents);
-        match agents.next() {
-            Some(list) => Self::new(&builtin.with_agents(&list.text), &created.tools, found),
-            None => Self::new(builtin, &created.tools, found),
-        }
+    /// The same, and Task tells of these custom agents.
+    pub(crate) fn telling(
+        builtin: &Registry,
+        agents: Option<String>,
+        chosen: &[String],
+        found: Vec<Offered>,
+    ) -> Self {
+        let mut kit = match &agents {
+            Some(list) => Self::new(&builtin.with_agents(list), chosen, found),
+            None => Self::new(builtin, chosen, found),
+        };
+        kit.agents = agents;
+        kit
+    }
+
+    /// The custom agents that Task tells of: the same for all of a session's life.
+    pub(crate) fn agents(&self) -> Option<String> {
+        self.agents.clone()
     }
 
     /// What of the tools that were found the session has chosen.
@@ -54,6 +72,7 @@ impl Kit {
             registry: builtin.with(tools),
             offered,
             missing,
+            agents: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::conceal;
 use crate::error::LoopError;
-use crate::kit::Kit;
+use crate::kit::{Kit, agents_of};
 use crate::servers;
 use crate::services::Services;
 use crate::watched::Watched;
@@ -54,9 +54,9 @@ impl Folded {
         }
     }
 
-    async fn equip(&mut self, services: &Services, created: &SessionCreated) {
+    async fn equip(&mut self, services: &Services, created: &SessionCreated, agents: Option<String>) {
         let found = servers::gather(services, created).await;
-        self.kit = Kit::of(&services.registry, created, found);
+        self.kit = Kit::telling(&services.registry, agents, &created.tools, found);
     }
 
     fn apply(&mut self, event: &Event) -> Result<(), LoopError> {
@@ -93,7 +93,7 @@ pub async fn fresh(
 ) -> Result<Folded, LoopError> {
     let mut folded = Folded::empty(services, session, 1);
     folded.system = system_prompt(services, conceal::created(created), services.clock.now()).await?;
-    folded.equip(services, created).await;
+    folded.equip(services, created, agents_of(created)).await;
     Ok(folded)
 }
 
@@ -124,12 +124,13 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
         folded.transcript = then.transcript;
         folded.seen.knows_again(then.seen);
     }
+    let agents = folded.first.as_deref().and_then(agents_of);
     if let Some(first) = folded.first.take() {
         let at = folded.agent.durable().created_at;
         folded.system = system_prompt(services, *first, at).await?;
     }
     if let Some(created) = folded.agent.durable().settings.clone() {
-        folded.equip(services, &created).await;
+        folded.equip(services, &created, agents).await;
     }
     Ok(folded)
 }

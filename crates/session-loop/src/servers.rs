@@ -67,7 +67,7 @@ impl Shell {
         let (Some(found), Some(created)) = (found, &durable.settings) else {
             return;
         };
-        let kit = Kit::of(&self.services.registry, created, found);
+        let kit = Kit::telling(&self.services.registry, self.kit.agents(), &created.tools, found);
         if durable.turn.is_some() {
             self.next_kit = Some(kit);
         } else {
