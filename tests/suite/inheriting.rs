@@ -19,10 +19,11 @@ use std::sync::{Arc, Mutex};
 type Call = (&'static str, Value);
 
 fn task(name: &str, agent: Option<&str>) -> Call {
-    let mut input = json!({ "description": name, "prompt": format!("node:{name};") });
-    if let Some(agent) = agent {
-        input["agent"] = json!(agent);
-    }
+    let prompt = format!("node:{name};");
+    let input = match agent {
+        Some(agent) => json!({ "description": name, "prompt": prompt, "agent": agent }),
+        None => json!({ "description": name, "prompt": prompt }),
+    };
     ("Task", input)
 }
 
@@ -260,27 +261,29 @@ async fn a_task_names_a_custom_agent_and_the_model_is_told_which_there_are_in_st
     client.send(&again).await.unwrap();
     let mut follower = Follower::attach(&client, &session).await;
     follower.turn_finished(2).await;
-    let bodies = bodies.lock().unwrap();
+    same_tools(&bodies.lock().unwrap());
+}
+
+/// What the model was told of agents is the same in each request of the root, and the child has the words of its agent.
+fn same_tools(bodies: &[Value]) {
     let of_root = bodies.iter().filter(|body| node(&body.to_string()) == "r");
     // Questions beside the conversation have no tools.
     let told: Vec<String> = of_root
-        .filter(|body| !body["tools"].is_null())
-        .map(|body| body["tools"].to_string())
+        .filter_map(|body| body.get("tools"))
+        .map(Value::to_string)
         .collect();
-    assert!(told[0].contains("- caller: Calls people"), "{}", told[0]);
+    let first = told.first().unwrap();
+    assert!(first.contains("- caller: Calls people"), "{first}");
     assert!(told.len() >= 3, "{}", told.len());
     for other in &told {
-        assert_eq!(*other, told[0]);
+        assert_eq!(other, first);
     }
     let child = bodies
         .iter()
         .find(|body| node(&body.to_string()) == "known")
         .unwrap();
-    assert!(
-        child["system"].to_string().contains("You call people."),
-        "{}",
-        child["system"]
-    );
+    let system = child.get("system").unwrap().to_string();
+    assert!(system.contains("You call people."), "{system}");
 }
 
 /// A tree whose two lower agents wait for a file.

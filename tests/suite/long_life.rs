@@ -49,7 +49,12 @@ async fn allow(client: &Client, follower: &mut Follower, kind: ApprovalKind, sco
             |body| matches!(body, EventBody::ApprovalAsked(asked) if asked.kind == kind),
         )
         .await;
-    let session = follower.events[0].session.to_string();
+    let session = follower
+        .events
+        .first()
+        .expect("it has events")
+        .session
+        .to_string();
     let row = client.get(&session).await.unwrap();
     let open: &OpenApproval = row.open_approvals.first().expect("a question is open");
     let params = DecideParams {

@@ -5,7 +5,7 @@ use crate::YOLO;
 use crate::played::{daemon, model, results};
 use crate::subagents::{all, node, root, when_over};
 use agentd_protocol::{CreateParams, Diffed, EndReason, RunState, ToolStatus};
-use agentd_tests::fault_server::Say;
+use agentd_tests::fault_server::{FaultServer, Say};
 use agentd_tests::{Daemon, Follower, check_log, within};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -31,9 +31,9 @@ async fn agentctl(daemon: &Daemon, args: &[&str], code: i32) -> String {
     done.stdout
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn what_sub_agents_changed_is_shown_and_undone_with_the_turn_of_their_root() {
-    let server = model(|body, step| match (node(body), step) {
+/// A root that writes a file, its agent that changes it, and one below that writes another.
+async fn three_that_write() -> FaultServer {
+    model(|body, step| match (node(body), step) {
         ("r", 0) => write("shared.txt", "root\n"),
         ("r", 1) => task("middle"),
         ("middle", 0) => {
@@ -51,7 +51,12 @@ async fn what_sub_agents_changed_is_shown_and_undone_with_the_turn_of_their_root
         ("low", 1) => Say::call("Bash", json!({ "command": "echo done by a command" })),
         _ => Say::text("done"),
     })
-    .await;
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_sub_agents_changed_is_shown_and_undone_with_the_turn_of_their_root() {
+    let server = three_that_write().await;
     let daemon = daemon(&server, YOLO).await;
     let client = daemon.client().await;
     let session = root(&daemon, &client, CreateParams::default()).await;

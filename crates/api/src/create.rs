@@ -69,10 +69,7 @@ impl Api {
         if let Some(parent) = params.parent {
             self.row(parent).await?;
         }
-        let project = Path::new(&workdir)
-            .file_name()
-            .map(|name| name.to_string_lossy().into_owned());
-        let project = project.unwrap_or_else(|| NO_PROJECT.to_owned());
+        let project = project_of(&workdir);
         let title = match &params.title {
             Some(title) => validate::title(title)?,
             None => params
@@ -256,4 +253,13 @@ impl Api {
 fn with_depth(mut tools: Vec<String>, max_depth: u32) -> Vec<String> {
     tools.retain(|tool| tool != "Task" || max_depth > 0);
     tools
+}
+
+/// The name of a session's project: the last part of its working directory.
+fn project_of(workdir: &str) -> String {
+    let last = Path::new(workdir).file_name();
+    last.map_or_else(
+        || NO_PROJECT.to_owned(),
+        |name| name.to_string_lossy().into_owned(),
+    )
 }

@@ -76,12 +76,8 @@ impl Api {
             notices.push(format!("@{path} is not attached: {why}"));
         }
         let limits = self.attach_limits();
-        text.push_str(
-            &blocking("the mentioned files", move || {
-                attached(&workdir, &allowed, limits)
-            })
-            .await?,
-        );
+        let read = move || attached(&workdir, &allowed, limits);
+        text.push_str(&blocking("the mentioned files", read).await?);
         if over > 0 {
             text.push_str(&format!(
                 "\n[{over} more mentions are not attached: agents.mentions is {most}]"

@@ -398,6 +398,7 @@ mod tests {
             undoes: vec![1, 2],
             undo_id: "u".into(),
             changes: change(0, "b", Some("2"), Some("1"), &[]).files,
+            undoes_below: Vec::new(),
         };
         past.take(&event(3, begun.into()));
         past.take(&event(4, applied.into()));
