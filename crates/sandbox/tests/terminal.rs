@@ -215,10 +215,14 @@ mod cases {
     async fn keys_are_signals_for_what_is_in_the_foreground() {
         for level in levels().await {
             let world = World::new(level).await;
-            let mut seat = world.at_terminal(&["bash", "--norc", "--noprofile", "-i"]).await;
+            // The prompt has the number of the command: what is typed before it is there may be lost.
+            let shell = ["env", "PS1=[\\#]: ", "bash", "--norc", "--noprofile", "-i"];
+            let mut seat = world.at_terminal(&shell).await;
+            seat.until("[1]: ").await;
             seat.types("sh -c 'echo begin; exec sleep 1000'\n").await;
             seat.until("begin\r\n").await;
             seat.types("\u{3}").await;
+            seat.until("[2]: ").await;
             seat.types("echo $((40 + 2))\n").await;
             seat.until("42\r\n").await;
             seat.types("exit 7\n").await;
