@@ -23,12 +23,26 @@ async fn open(client: &Client) -> Vec<OpenApproval> {
     client.approvals(&ApprovalListParams::default()).await.unwrap()
 }
 
-/// Waits until the session asks for the n-th time.
+/// Waits until the session has asked so often.
 async fn asked(follower: &mut Follower, count: usize) {
-    for _ in 0..count {
-        follower
-            .until("the question", |body| matches!(body, EventBody::ApprovalAsked(_)))
-            .await;
+    nth(follower, count - 1, |body| {
+        matches!(body, EventBody::ApprovalAsked(_)).then_some(())
+    })
+    .await;
+}
+
+/// What the event says that is the one after so many others of its kind.
+async fn nth<T>(follower: &mut Follower, before: usize, of: impl Fn(&EventBody) -> Option<T>) -> T {
+    loop {
+        if let Some(found) = follower
+            .events
+            .iter()
+            .filter_map(|event| of(&event.body))
+            .nth(before)
+        {
+            return found;
+        }
+        assert!(follower.next().await.is_some(), "the subscription ended");
     }
 }
 
@@ -209,19 +223,21 @@ async fn deny_takes_its_reason_as_it_is_typed() {
     let client = daemon.client().await;
     let session = session(&daemon, &client, "go").await;
     let mut follower = Follower::attach(&client, &session).await;
-    for words in [
+    for (before, words) in [
         &["use the staging area"][..],
         &["use", "mktemp"],
         &["--reason", "no more"],
-    ] {
-        asked(&mut follower, 1).await;
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        asked(&mut follower, before + 1).await;
         ctl(&daemon, &[&["deny", session.as_str()], words].concat(), 0).await;
-        let decided = follower
-            .until("the answer", |body| matches!(body, EventBody::ApprovalDecided(_)))
-            .await;
-        let EventBody::ApprovalDecided(decided) = decided.body else {
-            unreachable!("it was waited for");
-        };
+        let decided = nth(&mut follower, before, |body| match body {
+            EventBody::ApprovalDecided(decided) => Some(decided.clone()),
+            _ => None,
+        })
+        .await;
         let message = decided.message.unwrap_or_default();
         assert_eq!(decided.decision, Decision::Deny);
         assert!(
@@ -237,27 +253,28 @@ async fn deny_takes_its_reason_as_it_is_typed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn approve_all_leaves_questions_open_and_says_how_to_answer_them() {
-    let server = model(|_, step| match step {
-        0 => Say {
-            calls: vec![
-                ("Bash".to_owned(), json!({ "command": "touch A" })),
-                ("AskUser".to_owned(), json!({ "question": "Which colour?" })),
-            ],
-            ..Say::text("")
-        },
+    let server = model(|body, step| match step {
+        0 if body.contains("paint it") => Say::call("AskUser", json!({ "question": "Which colour?" })),
+        0 => Say::call("Bash", json!({ "command": "touch A" })),
         _ => Say::text("All done."),
     })
     .await;
     let daemon = daemon(&server, ASKING).await;
     let client = daemon.client().await;
-    let session = session(&daemon, &client, "go").await;
-    let mut follower = Follower::attach(&client, &session).await;
-    asked(&mut follower, 2).await;
+    let mut followers = Vec::new();
+    for words in ["go", "paint it"] {
+        let session = session(&daemon, &client, words).await;
+        let mut follower = Follower::attach(&client, &session).await;
+        asked(&mut follower, 1).await;
+        followers.push(follower);
+    }
     let (_, said) = ctl(&daemon, &["approve", "--all", "--yes"], 0).await;
     let left = open(&client).await.remove(0).approval.short();
     assert!(said.contains(&format!("agentctl answer {left} TEXT")), "{said}");
     ctl(&daemon, &["answer", &left, "blue"], 0).await;
-    follower.turn_finished(1).await;
+    for follower in &mut followers {
+        follower.turn_finished(1).await;
+    }
     assert!(made(&daemon, "A"));
 }
 
