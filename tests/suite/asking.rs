@@ -9,8 +9,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
-/// A program that is told of questions: its address, and what it was told.
-async fn receiver() -> (String, mpsc::UnboundedReceiver<String>) {
+/// A program that is told of questions: its address, and what it was told, headers first.
+pub(crate) async fn receiver() -> (String, mpsc::UnboundedReceiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/asked", listener.local_addr().unwrap());
     let (told, heard) = mpsc::unbounded_channel();

@@ -1,35 +1,9 @@
 //! Other programs are told of every open question at least once, whatever becomes of the daemon and of the one who tells.
 
+use crate::asking::receiver;
 use crate::{ASKING, session};
 use agentd_bench::model_server::ModelServer;
 use agentd_tests::{Daemon, DaemonOptions, within};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
-use tokio::sync::mpsc;
-
-/// A program that is told of questions: its address, and what it was told, headers first.
-async fn receiver() -> (String, mpsc::UnboundedReceiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/asked", listener.local_addr().unwrap());
-    let (told, heard) = mpsc::unbounded_channel();
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let (mut seen, mut chunk) = (Vec::new(), [0; 4096]);
-            // The note is one JSON object, so its end is a brace.
-            while !seen.ends_with(b"}") {
-                match stream.read(&mut chunk).await {
-                    Ok(read) if read > 0 => seen.extend_from_slice(chunk.get(..read).unwrap_or_default()),
-                    _ => break,
-                }
-            }
-            drop(stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await);
-            if told.send(String::from_utf8_lossy(&seen).into_owned()).is_err() {
-                return;
-            }
-        }
-    });
-    (url, heard)
-}
 
 /// Its key and its words.
 fn parts(note: &str) -> (String, String) {

@@ -95,7 +95,7 @@ pub async fn probe(spec: &ProbeSpec) -> Result<Findings, SandboxError> {
         source,
     };
     fs::create_dir_all(&dir).map_err(failed)?;
-    let (isolated, confined) = tokio::join!(
+    let ((isolated, isolated_lasts), (confined, confined_lasts)) = tokio::join!(
         level(spec, SandboxLevel::Isolated, &dir),
         level(spec, SandboxLevel::Confined, &dir)
     );
@@ -109,6 +109,9 @@ pub async fn probe(spec: &ProbeSpec) -> Result<Findings, SandboxError> {
         root: rustix::process::geteuid().is_root(),
         kernel: kernel_limits(),
     };
+    if !(isolated_lasts && confined_lasts) {
+        return Ok(findings);
+    }
     let record = Record {
         circumstances,
         findings: findings.clone(),
@@ -142,21 +145,20 @@ fn circumstances(spec: &ProbeSpec) -> String {
     )
 }
 
-async fn level(spec: &ProbeSpec, level: SandboxLevel, dir: &Path) -> Result<u32, Refusal> {
+/// What was found of a level, and whether that is for good: a machine that was too busy to answer says nothing of its
+/// kernel, so the next start asks again.
+async fn level(spec: &ProbeSpec, level: SandboxLevel, dir: &Path) -> (Result<u32, Refusal>, bool) {
     let mut found = timeout(WITHIN, try_level(spec, level, dir)).await;
     if found.is_err() {
-        // A machine that was busy for so long says nothing about its kernel: once more.
         found = timeout(WITHIN, try_level(spec, level, dir)).await;
     }
-    let message = match found {
-        Ok(Ok(abi)) => return Ok(abi),
-        Ok(Err(message)) => message,
-        Err(_) => format!("twice no answer within {} s", WITHIN.as_secs()),
+    let (message, lasting) = match found {
+        Ok(Ok(abi)) => return (Ok(abi), true),
+        Ok(Err(message)) => (message, true),
+        Err(_) => (format!("twice no answer within {} s", WITHIN.as_secs()), false),
     };
-    Err(Refusal {
-        fix: fix(level, &message),
-        message,
-    })
+    let fix = fix(level, &message);
+    (Err(Refusal { fix, message }), lasting)
 }
 
 fn fix(level: SandboxLevel, message: &str) -> String {

@@ -1,6 +1,7 @@
 //! What the sessions of a tree of agents say to each other, as decisions: what follows the answer to each try. Pure.
 
-use agentd_protocol::{Fault, FaultClass, RunState, Spent, Summary};
+use agentd_protocol::{Fault, FaultClass, RunState, Spent, Summary, TurnError};
+use agentd_turn::Ended;
 use std::time::Duration;
 
 /// How often something is tried.
@@ -86,6 +87,20 @@ pub fn spent_of(summary: &Summary) -> Spent {
         steps: summary.steps,
     };
     own.and(summary.below)
+}
+
+/// How a child ended that cannot be. It may have been there: what it spent stays spent.
+#[must_use]
+pub fn not_started(why: String, spent: Spent) -> Ended {
+    Ended {
+        reason: None,
+        text: String::new(),
+        error: Some(TurnError {
+            class: "not_started".to_owned(),
+            message: why,
+        }),
+        spent,
+    }
 }
 
 /// The pauses between the tries.

@@ -3,7 +3,8 @@
 //! lost with the daemon is begun again when the session that wanted it wakes.
 
 use crate::errand::{
-    COMMAND, Next, after_creation, after_report, after_stop, missed, pauses, spent_of, unanswered,
+    COMMAND, Next, after_creation, after_report, after_stop, missed, not_started, pauses, spent_of,
+    unanswered,
 };
 use crate::load;
 use crate::services::Services;
@@ -12,9 +13,7 @@ use crate::talk::talk;
 use agentd_actor_kit::{
     CallError, Done, FeedMsg, NewSubagent, Read, Routed, SessionMsg, StoreMsg, SupervisorMsg,
 };
-use agentd_protocol::{
-    Block, Delta, Fault, Lineage, Principal, SessionId, Spent, Summary, ToolCallId, TurnError,
-};
+use agentd_protocol::{Block, Delta, Fault, Lineage, Principal, SessionId, Spent, Summary, ToolCallId};
 use agentd_store::Row;
 use agentd_turn::{Command, Delegation, Effect, Ended, NewInput, Reply, Talk};
 use ractor::ActorRef;
@@ -217,22 +216,9 @@ impl Post {
 
     /// A child that cannot be: its call gets that as its result.
     async fn give_up(&self, child: SessionId, why: String) {
-        let error = TurnError {
-            class: "not_started".to_owned(),
-            message: why,
-        };
-        let gone = Ended {
-            reason: None,
-            text: String::new(),
-            error: Some(error),
-            // It may have been there: what it spent stays spent.
-            spent: self
-                .row(child)
-                .await
-                .ok()
-                .flatten()
-                .map_or_else(Spent::default, |row| spent_of(&row.summary)),
-        };
+        let row = self.row(child).await.ok().flatten();
+        let spent = row.map_or_else(Spent::default, |row| spent_of(&row.summary));
+        let gone = not_started(why, spent);
         self.report(self.session, child, gone).await;
     }
 

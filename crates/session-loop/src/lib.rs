@@ -53,7 +53,8 @@ pub use answer::{Asked, taken};
 pub use ask::Sharing;
 pub use commit::{LOST, is_revocable};
 pub use errand::{
-    COMMAND, Next, after_creation, after_report, after_stop, missed, pauses, spent_of, unanswered,
+    COMMAND, Next, after_creation, after_report, after_stop, missed, not_started, pauses, spent_of,
+    unanswered,
 };
 pub use error::LoopError;
 pub use fallen::tell_of_fault;

@@ -3,9 +3,10 @@
 use crate::messages::{Happening, Message, Order};
 use crate::options::Knob;
 use crate::world::World;
-use agentd_protocol::{Block, Fault, SessionCreated, SessionId, Spent, TurnError};
+use agentd_protocol::{Block, Fault, SessionCreated, SessionId, Spent};
 use agentd_session_loop::{
-    COMMAND, Next, after_creation, after_report, after_stop, missed, pauses, spent_of, unanswered,
+    COMMAND, Next, after_creation, after_report, after_stop, missed, not_started, pauses, spent_of,
+    unanswered,
 };
 use agentd_turn::{Command, Ended, NewInput, Reply};
 
@@ -267,16 +268,9 @@ impl World {
 
     /// A child that cannot be: its parent hears that as its end.
     pub(crate) fn given_up(&self, parent: SessionId, child: SessionId, why: String) -> What {
-        let spent = self.disk.row(child);
-        let ended = Ended {
-            reason: None,
-            text: String::new(),
-            error: Some(TurnError {
-                class: "not_started".to_owned(),
-                message: why,
-            }),
-            spent: spent.map_or_else(Spent::default, |row| spent_of(&row.summary)),
-        };
+        let row = self.disk.row(child);
+        let spent = row.map_or_else(Spent::default, |row| spent_of(&row.summary));
+        let ended = not_started(why, spent);
         What::Report {
             parent,
             child,
