@@ -194,11 +194,12 @@ fn damage(found: Result<Value, ClientError>) -> Check {
     let problems = found.get("problems").and_then(Value::as_array);
     let problems: Vec<&str> = problems.into_iter().flatten().filter_map(Value::as_str).collect();
     if problems.is_empty() {
-        let count = |name: &str| found.get(name).and_then(Value::as_u64).unwrap_or_default();
+        let number = |name: &str| found.get(name).and_then(Value::as_u64).unwrap_or_default();
+        let (events, sessions) = (number("events"), number("sessions"));
         let message = format!(
-            "none in {} events of {} sessions",
-            count("events"),
-            count("sessions")
+            "none in {} of {}",
+            count(events, "event"),
+            count(sessions, "session")
         );
         return Check::ok("damage", message);
     }
