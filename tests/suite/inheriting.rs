@@ -313,8 +313,10 @@ async fn when(client: &Client, what: &str, all_are: impl Fn(&[Summary]) -> bool)
     .await
 }
 
+/// Whether the lowest agent's command runs: those above it wait in a tool, too, before there is a lowest one.
 fn running_tool(rows: &[Summary]) -> bool {
-    rows.iter().any(|row| row.status.state == RunState::RunningTool)
+    rows.iter()
+        .any(|row| row.name == "low" && row.status.state == RunState::RunningTool)
 }
 
 #[tokio::test(flavor = "multi_thread")]
