@@ -4,9 +4,8 @@ use crate::checks;
 use crate::daemon::Bench;
 use crate::drive::{Wanted, Watcher, create_all, send};
 use crate::report::{Report, Target, percentile};
-use agentd_client::Client;
 use agentd_protocol::{AttachParams, SessionId};
-use agentd_wire::{ClientFrame, FrameLimits, Hello, Request, VersionRange, encode};
+use agentd_wire::{ClientFrame, Decoder, FrameLimits, Hello, Request, VersionRange, encode};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use std::sync::Arc;
@@ -14,6 +13,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::task::JoinHandle;
+
+/// What a viewer reads at once, at most.
+const CHUNK: usize = 16 << 10;
 
 /// How many.
 #[derive(Debug, Clone, Args)]
@@ -89,7 +91,7 @@ async fn turn(
 
 /// Viewers; those who read, and those who hold their connection and do nothing.
 struct Audience {
-    reading: Vec<JoinHandle<()>>,
+    reading: Vec<JoinHandle<Result<()>>>,
     _stalled: Vec<UnixStream>,
 }
 
@@ -109,8 +111,8 @@ impl Audience {
         let stalled = args.stalled.min(args.viewers);
         let mut reading = Vec::new();
         for _ in stalled..args.viewers {
-            let viewer = bench.connect().await?;
-            reading.push(tokio::spawn(read(viewer, session, Arc::clone(seen))));
+            let viewer = attach(bench, session).await?;
+            reading.push(tokio::spawn(count(viewer, Arc::clone(seen))));
         }
         let mut standing = Vec::new();
         for _ in 0..stalled {
@@ -132,22 +134,38 @@ fn params(session: SessionId) -> AttachParams {
     }
 }
 
-async fn read(client: Client, session: SessionId, seen: Arc<AtomicU64>) {
-    let Ok(mut viewer) = client.attach(&params(session)).await else {
-        return;
-    };
-    while viewer.next().await.is_some() {
-        seen.fetch_add(1, Ordering::Relaxed);
+/// Takes frames and counts them. What is in them is not read: a viewer has a machine of its own, and this one is shared with
+/// the daemon that is measured.
+async fn count(mut stream: UnixStream, seen: Arc<AtomicU64>) -> Result<()> {
+    let mut decoder = Decoder::new(FrameLimits::of_answers());
+    let mut chunk = vec![0; CHUNK];
+    loop {
+        let length = stream.read(&mut chunk).await?;
+        if length == 0 {
+            return Ok(());
+        }
+        decoder.feed(chunk.get(..length).unwrap_or_default());
+        while decoder.next_frame()?.is_some() {
+            seen.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 
-/// Attaches, reads the first answer and then nothing more.
+/// Attaches, reads the first of the answer and then nothing more.
 pub(crate) async fn stall(bench: &Bench, session: SessionId) -> Result<UnixStream> {
+    let mut stream = attach(bench, session).await?;
+    let mut first = [0; 64];
+    stream.read_exact(&mut first).await?;
+    Ok(stream)
+}
+
+/// A connection that asked to follow a session.
+async fn attach(bench: &Bench, session: SessionId) -> Result<UnixStream> {
     let limits = FrameLimits::of_answers();
     let mut stream = UnixStream::connect(bench.socket()).await?;
     let hello = ClientFrame::Hello(Hello {
         protocol: VersionRange::OURS,
-        client: "agentd-bench/stalled".to_owned(),
+        client: "agentd-bench/viewer".to_owned(),
         token: None,
     });
     stream.write_all(&encode(&hello, limits.max_frame_bytes)?).await?;
@@ -159,7 +177,5 @@ pub(crate) async fn stall(bench: &Bench, session: SessionId) -> Result<UnixStrea
     stream
         .write_all(&encode(&attach, limits.max_frame_bytes)?)
         .await?;
-    let mut first = [0; 64];
-    stream.read_exact(&mut first).await?;
     Ok(stream)
 }

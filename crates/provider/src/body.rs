@@ -247,6 +247,61 @@ impl EncodedHistory {
     }
 }
 
+/// Less than this is not worth a piece of its own.
+const WORTH_SHARING: usize = 4 << 10;
+
+/// Everything before the messages: what it has in common with other sessions of its model, which is most of the tools, and
+/// the rest.
+#[derive(Debug, Clone, Default)]
+pub struct Prefix {
+    common: Bytes,
+    own: Bytes,
+}
+
+impl Prefix {
+    /// These bytes; as much of them as `sample` begins with is shared with it.
+    #[must_use]
+    pub fn sharing(bytes: &[u8], sample: &Bytes) -> Self {
+        let same = bytes.iter().zip(sample).take_while(|(one, other)| one == other);
+        let common = Some(same.count()).filter(|common| *common >= WORTH_SHARING);
+        let (common, own) = bytes.split_at(common.unwrap_or_default());
+        Self {
+            common: sample.slice(..common.len()),
+            own: Bytes::copy_from_slice(own),
+        }
+    }
+
+    /// The length in bytes.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.common.len().saturating_add(self.own.len())
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    fn ends_with(&self, end: &[u8]) -> bool {
+        let last = if self.own.is_empty() {
+            &self.common
+        } else {
+            &self.own
+        };
+        last.ends_with(end)
+    }
+}
+
+impl From<Bytes> for Prefix {
+    fn from(own: Bytes) -> Self {
+        Self {
+            common: Bytes::new(),
+            own,
+        }
+    }
+}
+
 /// A request body: pieces that are shared with other requests, and their exact length.
 #[derive(Debug, Clone, Default)]
 pub struct RequestBody {
@@ -257,11 +312,16 @@ pub struct RequestBody {
 impl RequestBody {
     /// Prefix, conversation and suffix in one body.
     #[must_use]
-    pub fn new(prefix: Bytes, history: &EncodedHistory, suffix: Bytes) -> Self {
+    pub fn new(prefix: impl Into<Prefix>, history: &EncodedHistory, suffix: Bytes) -> Self {
+        let prefix = prefix.into();
         // The chat dialect keeps its system message in the prefix, so the conversation may not be first in its array.
         let comma = prefix.ends_with(b"}") && !history.fragments.is_empty();
-        let mut fragments = Vec::with_capacity(history.fragments.len() + 3);
-        fragments.push(prefix);
+        let mut fragments = Vec::with_capacity(history.fragments.len() + 4);
+        fragments.extend(
+            [prefix.common, prefix.own]
+                .into_iter()
+                .filter(|part| !part.is_empty()),
+        );
         fragments.extend(comma.then(|| Bytes::from_static(b",")));
         fragments.extend(history.pieces());
         fragments.push(suffix);

@@ -46,7 +46,7 @@ mod thinking;
 
 pub use agentd_settings::Dialect;
 pub use body::{
-    EncodedHistory, Params, Prompt, RequestBody, ToolChoice, ToolDef, encode_message, encode_prefix,
+    EncodedHistory, Params, Prefix, Prompt, RequestBody, ToolChoice, ToolDef, encode_message, encode_prefix,
     encode_suffix,
 };
 pub use call::{Called, Request, Sink, call};

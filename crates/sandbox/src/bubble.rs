@@ -24,13 +24,8 @@ pub(crate) fn find(environment: &Environment) -> Option<PathBuf> {
     candidates.find(|candidate| candidate.is_absolute() && candidate.is_file())
 }
 
-/// Its arguments, as a file that it reads: neither they nor the environment of the warden are in anybody's sight.
-pub(crate) fn arguments(
-    workdir: &Path,
-    walls: &Confinement,
-    network: Option<&Path>,
-    environment: &Environment,
-) -> io::Result<OwnedFd> {
+/// Its arguments, as a file that it reads: they are in nobody's sight.
+pub(crate) fn arguments(workdir: &Path, walls: &Confinement, network: Option<&Path>) -> io::Result<OwnedFd> {
     let mut plan = Plan::default();
     plan.flags(&[
         "--unshare-user",
@@ -55,9 +50,6 @@ pub(crate) fn arguments(
     }
     plan.pair("--bind", workdir, workdir);
     plan.git(workdir, &walls.temp)?;
-    for (name, value) in environment.iter() {
-        plan.words([OsStr::new("--setenv"), OsStr::new(name), OsStr::new(value)]);
-    }
     plan.words([OsStr::new("--chdir"), workdir.as_os_str()]);
     plan.file()
 }
@@ -144,14 +136,13 @@ mod tests {
             temp,
             read: vec!["/usr".into()],
         };
-        let environment = Environment::default().with("TERM", "dumb");
-        let file = arguments(&workdir, &walls, None, &environment).unwrap();
+        let file = arguments(&workdir, &walls, None).unwrap();
         let mut text = String::new();
         fs::File::from(file).read_to_string(&mut text).unwrap();
         let text = text.trim_end_matches('\0').replace('\0', " ");
         let w = workdir.display();
         let expected = format!(
-            "--bind {w}/.git {w}/.git --ro-bind {w}/.git/hooks {w}/.git/hooks --ro-bind {w}/.git/config {w}/.git/config --setenv TERM dumb --chdir {w}"
+            "--bind {w}/.git {w}/.git --ro-bind {w}/.git/hooks {w}/.git/hooks --ro-bind {w}/.git/config {w}/.git/config --chdir {w}"
         );
         assert!(text.ends_with(&expected), "{text}");
         // What lies below it comes after it.

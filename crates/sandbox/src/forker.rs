@@ -1,22 +1,28 @@
 //! The one thread of the daemon that starts wardens.
 
+use crate::line::Line;
+use crate::nursery::Birth;
+use rustix::fd::OwnedFd;
 use std::io;
+use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::sync::mpsc::{Sender, channel};
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-type Job = Box<dyn FnOnce() + Send>;
+type Job = Box<dyn FnOnce(&mut Line) + Send>;
 
-/// The kernel ties "dies with its parent" to the parent's thread, and the threads of a runtime come and go.
+/// The kernel ties "dies with its parent" to the parent's thread, and the threads of a runtime come and go. It also has the
+/// line to the nursery.
 static THREAD: LazyLock<Result<Sender<Job>, String>> = LazyLock::new(|| {
     let (jobs, queue) = channel::<Job>();
     std::thread::Builder::new()
         .name("warden-starter".to_owned())
         .spawn(move || {
+            let mut line = Line::default();
             while let Ok(job) = queue.recv() {
-                job();
+                job(&mut line);
             }
         })
         .map_err(|error| error.to_string())?;
@@ -25,18 +31,30 @@ static THREAD: LazyLock<Result<Sender<Job>, String>> = LazyLock::new(|| {
 
 /// Starts a process from a thread that lives as long as the daemon.
 pub(crate) async fn spawn(mut command: Command) -> io::Result<Child> {
-    let jobs = THREAD.as_ref().map_err(|error| io::Error::other(error.clone()))?;
-    let (answer, started) = oneshot::channel();
     let runtime = Handle::current();
-    let job = move || {
+    there(move |_| {
         let _inside = runtime.enter();
-        let spawned = command.spawn();
         // The command holds the other side's descriptors; as long as they are open here, their end would not be seen.
-        drop(command);
-        // Nobody waits any more when the session is gone; then the child is, too, with its socket.
-        let _ = answer.send(spawned);
+        command.spawn()
+    })
+    .await
+}
+
+/// Forks a warden from the nursery. The descriptor of its process.
+pub(crate) async fn fork(exe: PathBuf, birth: Birth, socket: OwnedFd) -> io::Result<OwnedFd> {
+    there(move |line| line.ask(&exe, &birth, &socket)).await
+}
+
+async fn there<T: Send + 'static>(
+    work: impl FnOnce(&mut Line) -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let jobs = THREAD.as_ref().map_err(|error| io::Error::other(error.clone()))?;
+    let (answer, done) = oneshot::channel();
+    let job = move |line: &mut Line| {
+        // Nobody waits any more when the session is gone; then the process is, too, with its socket.
+        let _ = answer.send(work(line));
     };
     let gone = || io::Error::other("the thread that starts wardens ended");
     jobs.send(Box::new(job)).map_err(|_| gone())?;
-    started.await.map_err(|_| gone())?
+    done.await.map_err(|_| gone())?
 }

@@ -21,6 +21,8 @@ pub(crate) enum Request {
         shared: Option<PathBuf>,
         /// A repository here is kept from being led elsewhere.
         guarded: Option<PathBuf>,
+        /// What every command sees, and nothing besides it but what its own request has.
+        environment: Vec<(String, String)>,
     },
     /// Build the walls, before any command.
     Confine {
@@ -65,6 +67,8 @@ pub(crate) enum Report {
         signal: Option<i32>,
         exceeded: Option<Exceeded>,
     },
+    /// The last word: nothing that it started is left.
+    Ended,
     /// No command ran, but what one had left behind; it was killed.
     Exceeded { exceeded: Exceeded },
 }

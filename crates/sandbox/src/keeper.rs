@@ -10,20 +10,22 @@ use crate::forker;
 use crate::ground::keep_apart;
 use crate::leaf::Leaf;
 use crate::network::{Opened, variables};
-use crate::processes::{kill_marked, signal};
+use crate::nursery::Birth;
+use crate::processes::kill_marked;
 use crate::resident::WARDEN_ARG;
 use crate::slot::WardenSpec;
 use agentd_protocol::SandboxLevel;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process, pidfd_send_signal};
 use std::ffi::OsString;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
-use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 use tokio::process::{Child, Command};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 /// How long a warden that was told to end may take.
@@ -31,13 +33,15 @@ const END_WITHIN: Duration = Duration::from_secs(15);
 /// The variable that marks everything under a warden, so that it is found when the warden itself is killed.
 const MARKER: &str = "AGENTD_UNDER";
 
-/// Starts the process; the receiver turns true when it and all below it are gone.
+/// Starts the process; the receiver turns true when it and all below it are gone. `ended` is what it said last: whether
+/// nothing is left below it. Also what its commands see.
 pub(crate) async fn start(
     spec: &WardenSpec,
     walls: Option<&Confinement>,
     socket: OwnedFd,
     closed: watch::Receiver<bool>,
-) -> Result<watch::Receiver<bool>, SandboxError> {
+    ended: oneshot::Receiver<bool>,
+) -> Result<(Environment, watch::Receiver<bool>), SandboxError> {
     // A missing directory and a missing program give the same error number; say which it is.
     if !tokio::fs::metadata(&spec.workdir)
         .await
@@ -50,7 +54,56 @@ pub(crate) async fn start(
         });
     }
     let marker = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
-    let mut environment = spec.environment.clone().with(MARKER, &marker);
+    let mut environment = environment(spec, walls, &marker)?;
+    let network = network(spec, walls)?;
+    if network.is_some() {
+        for (name, value) in variables() {
+            environment = environment.with(name, value);
+        }
+    }
+    let leaf = Leaf::make(spec.bounds);
+    let failed = |source| SandboxError::WardenStart {
+        exe: spec.exe.clone(),
+        source,
+    };
+    let process = match walls {
+        Some(walls) if walls.level == SandboxLevel::Isolated => {
+            let mut command = isolated(spec, walls, network.as_ref(), leaf.as_ref())?;
+            command
+                .env(MARKER, &marker)
+                .current_dir(&spec.workdir)
+                .stdin(socket);
+            Process::Spawned(forker::spawn(command).await.map_err(failed)?)
+        }
+        Some(_) | None => {
+            let birth = Birth {
+                workdir: spec.workdir.clone(),
+                door: leaf.as_ref().map(Leaf::door),
+            };
+            let forked = forker::fork(spec.exe.clone(), birth, socket).await;
+            Process::Forked(forked.map_err(failed)?)
+        }
+    };
+    let (gone_tx, gone) = watch::channel(false);
+    tokio::spawn(async move {
+        keep(process, closed, ended, format!("{MARKER}={marker}")).await;
+        drop(network);
+        if let Some(leaf) = leaf {
+            // Nothing is in it any more, unless the warden itself was killed.
+            let _ = spawn_blocking(move || leaf.end()).await;
+        }
+        gone_tx.send_replace(true);
+    });
+    Ok((environment, gone))
+}
+
+/// What commands see, with the directories behind it made and looked at.
+fn environment(
+    spec: &WardenSpec,
+    walls: Option<&Confinement>,
+    marker: &str,
+) -> Result<Environment, SandboxError> {
+    let mut environment = spec.environment.clone().with(MARKER, marker);
     if let Some(walls) = walls {
         make_private(&walls.temp).map_err(|source| SandboxError::Io {
             action: "make",
@@ -61,37 +114,7 @@ pub(crate) async fn start(
         Beneath::open(&spec.workdir)?;
         environment = environment.with("TMPDIR", walls.temp_inside().to_string_lossy());
     }
-    let network = network(spec, walls)?;
-    if network.is_some() {
-        for (name, value) in variables() {
-            environment = environment.with(name, value);
-        }
-    }
-    let leaf = Leaf::make(spec.bounds);
-    let mut command = match walls {
-        Some(walls) if walls.level == SandboxLevel::Isolated => {
-            isolated(spec, walls, &environment, network.as_ref(), leaf.as_ref())?
-        }
-        Some(_) | None => plain(spec, &environment, leaf.as_ref()),
-    };
-    command.current_dir(&spec.workdir).stdin(socket);
-    let child = forker::spawn(command)
-        .await
-        .map_err(|source| SandboxError::WardenStart {
-            exe: spec.exe.clone(),
-            source,
-        })?;
-    let (gone_tx, gone) = watch::channel(false);
-    tokio::spawn(async move {
-        keep(child, closed, format!("{MARKER}={marker}")).await;
-        drop(network);
-        if let Some(leaf) = leaf {
-            // Nothing is in it any more, unless the warden itself was killed.
-            let _ = tokio::task::spawn_blocking(move || leaf.end()).await;
-        }
-        gone_tx.send_replace(true);
-    });
-    Ok(gone)
+    Ok(environment)
 }
 
 /// Opens the network that was asked for. Without namespaces a list of hosts would hold nothing back (I7).
@@ -117,26 +140,11 @@ pub(crate) fn make_private(dir: &Path) -> std::io::Result<()> {
     Err(std::io::Error::other("it is a link"))
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is where wardens are started")]
-fn plain(spec: &WardenSpec, environment: &Environment, leaf: Option<&Leaf>) -> Command {
-    let mut command = Command::new(&spec.exe);
-    command
-        .arg0("agentd-warden")
-        .arg(WARDEN_ARG)
-        .args(leaf.map(entering).into_iter().flatten())
-        .env_clear()
-        .envs(environment.iter())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    command
-}
-
-/// The same inside bubblewrap, whose own environment is empty: commands can read it.
+/// A warden inside bubblewrap, whose own environment is only its mark: commands can read it.
 #[expect(clippy::disallowed_methods, reason = "this is where wardens are started")]
 fn isolated(
     spec: &WardenSpec,
     walls: &Confinement,
-    environment: &Environment,
     network: Option<&Opened>,
     leaf: Option<&Leaf>,
 ) -> Result<Command, SandboxError> {
@@ -150,8 +158,7 @@ fn isolated(
     // The program as it runs here, whatever lies at its path by now: an upgrade may have replaced it.
     let exe = open(&spec.exe, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
         .map_err(|errno| start(errno.into()))?;
-    let plan =
-        bubble::arguments(&spec.workdir, walls, network.map(Opened::dir), environment).map_err(start)?;
+    let plan = bubble::arguments(&spec.workdir, walls, network.map(Opened::dir)).map_err(start)?;
     let mut command = match leaf {
         Some(leaf) => {
             let mut command = Command::new(&spec.exe);
@@ -173,23 +180,63 @@ fn entering(leaf: &Leaf) -> [OsString; 2] {
     [ENTER_ARG.into(), leaf.door().into()]
 }
 
-async fn keep(mut child: Child, mut closed: watch::Receiver<bool>, marker: String) {
+/// The process of a warden.
+enum Process {
+    /// Our child: bubblewrap around it.
+    Spawned(Child),
+    /// A child of the nursery: the descriptor of the process.
+    Forked(OwnedFd),
+}
+
+impl Process {
+    /// A process that is gone already is fine.
+    fn signal(&self, signal: Signal) {
+        let _ = match self {
+            Self::Spawned(child) => {
+                let pid = child.id().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
+                pid.map_or(Ok(()), |pid| kill_process(pid, signal))
+            }
+            Self::Forked(process) => pidfd_send_signal(process, signal),
+        };
+    }
+
+    /// Waits for the end of the process itself. What has closed its socket is about to.
+    async fn over(self) {
+        match self {
+            Self::Spawned(mut child) => drop(timeout(END_WITHIN, child.wait()).await),
+            Self::Forked(process) => {
+                let limit = Timespec {
+                    tv_sec: END_WITHIN.as_secs().cast_signed(),
+                    tv_nsec: 0,
+                };
+                let waiting = move || poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit));
+                let _ = spawn_blocking(waiting).await;
+            }
+        }
+    }
+}
+
+async fn keep(
+    process: Process,
+    mut closed: watch::Receiver<bool>,
+    mut ended: oneshot::Receiver<bool>,
+    marker: String,
+) {
     let told = async { drop(closed.wait_for(|closed| *closed).await) };
-    let ended = tokio::select! {
-        ended = child.wait() => ended.ok(),
+    let last = tokio::select! {
+        last = &mut ended => Some(last),
         () = told => {
             // A tool may have stopped its warden; it must go on to be able to end.
-            if let Some(pid) = child.id().and_then(|pid| i32::try_from(pid).ok()) {
-                signal(pid, Signal::CONT);
-            }
-            timeout(END_WITHIN, child.wait()).await.ok().and_then(Result::ok)
+            process.signal(Signal::CONT);
+            timeout(END_WITHIN, ended).await.ok()
         }
     };
-    if ended.is_some_and(|status| ExitStatus::success(&status)) {
+    if matches!(last, Some(Ok(true))) {
+        process.over().await;
         return;
     }
-    let _ = child.start_kill();
-    let _ = timeout(END_WITHIN, child.wait()).await;
+    process.signal(Signal::KILL);
+    process.over().await;
     // It did not end by its own will, so it did not clean up.
-    let _ = tokio::task::spawn_blocking(move || kill_marked(&marker)).await;
+    let _ = spawn_blocking(move || kill_marked(&marker)).await;
 }

@@ -3,9 +3,10 @@
 use crate::controlling;
 use nix::sys::signal::{SigSet, Signal};
 use rustix::fd::OwnedFd;
+use rustix::fs::{Access, access};
 use std::fs;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The signals that are read and not obeyed: the socket alone decides when the warden ends.
@@ -73,15 +74,30 @@ fn with_descriptors(
         return Err(invalid("two or three descriptors expected"));
     };
     let stdin = descriptors.next().map_or_else(Stdio::null, Stdio::from);
-    let mut command = Command::new(program);
+    // A program that has to be looked for cannot be started in the fast way, with the environment of its own.
+    let mut command = Command::new(found(program, &env));
     command
+        .arg0(program)
         .args(args)
+        .env_clear()
         .envs(env)
         .current_dir(cwd)
         .stdin(stdin)
         .stdout(stdout)
         .stderr(stderr);
     Ok(command)
+}
+
+/// Where a program lies on the PATH that it will see; the name itself where it is a path, or is nowhere.
+fn found(program: &str, env: &[(String, String)]) -> PathBuf {
+    let path = env.iter().rev().find(|(name, _)| name == "PATH");
+    let dirs = path.into_iter().flat_map(|(_, path)| path.split(':'));
+    let mut candidates = dirs.map(|dir| Path::new(dir).join(program));
+    let is_there = |candidate: &PathBuf| {
+        candidate.is_absolute() && candidate.is_file() && access(candidate, Access::EXEC_OK).is_ok()
+    };
+    let searched = (!program.contains('/')).then(|| candidates.find(is_there));
+    searched.flatten().unwrap_or_else(|| program.into())
 }
 
 fn spawn(command: &mut Command) -> Result<u32, std::io::Error> {

@@ -2,7 +2,9 @@
 
 use rustix::event::{Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, kill_process, wait, waitid,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
@@ -105,6 +107,17 @@ fn children(pid: i32) -> Option<Vec<i32>> {
 pub(crate) fn childless() -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
+}
+
+/// Collects a child that ended, if there is one.
+pub(crate) fn next_dead() -> Option<(i32, WaitStatus)> {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) => return Some((pid.as_raw_nonzero().get(), status)),
+            Err(Errno::INTR) => {}
+            Ok(None) | Err(_) => return None,
+        }
+    }
 }
 
 /// Bytes of memory that a process holds, without what it has from files.

@@ -11,8 +11,10 @@ use crate::error::SandboxError;
 use crate::family::Family;
 use crate::frame::{self, Report, Request};
 use crate::launch;
+use crate::nursery::{self, Part};
+use crate::passing::receive;
 use crate::privileges;
-use crate::processes::{self, signal, table};
+use crate::processes::{self, next_dead, signal, table};
 use crate::repository::Guard;
 use crate::spawner::{self, Job, Spawner};
 use crate::watch::Watch;
@@ -20,13 +22,10 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use oversight::file_too_large;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
-use rustix::io::Errno;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use rustix::process::{Signal, WaitOptions, WaitStatus, getpid, set_child_subreaper, setsid, wait};
+use rustix::process::{Signal, getpid, set_child_subreaper, setsid};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{IoSliceMut, Read as _, Write as _};
-use std::mem::MaybeUninit;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -41,6 +40,9 @@ const AGAIN: Duration = Duration::from_millis(10);
 /// After this time the end does not wait for processes that were killed and hang in the kernel.
 const END_WITHIN: Duration = Duration::from_secs(10);
 
+/// The exit code of a warden that could not begin (`EX_SOFTWARE`).
+const FAILED: u8 = 70;
+
 /// Where commands stand when the kernel needs memory: before everything that did not say so.
 const FIRST_TO_GO: &str = "800";
 
@@ -51,12 +53,17 @@ pub fn warden_main() -> ExitCode {
     if let Some(code) = attempt::asked().or_else(controlling::asked).or_else(entry::asked) {
         return code;
     }
-    match Resident::start() {
+    let warden = match nursery::asked() {
+        None | Some(Ok(Part::Warden)) => Resident::start(),
+        Some(Ok(Part::Over)) => return ExitCode::SUCCESS,
+        Some(Err(_)) => return FAILED.into(),
+    };
+    match warden {
         Ok(resident) => {
             resident.serve();
             ExitCode::SUCCESS
         }
-        Err(_) => ExitCode::from(70),
+        Err(_) => FAILED.into(),
     }
 }
 
@@ -70,6 +77,8 @@ struct Resident {
     own: i32,
     socket: File,
     signals: SignalFd,
+    /// What every command sees.
+    environment: Vec<(String, String)>,
     running: BTreeMap<u64, Family>,
     /// Running commands by the pid of their leader.
     leaders: BTreeMap<i32, u64>,
@@ -97,6 +106,7 @@ impl Resident {
             own: getpid().as_raw_nonzero().get(),
             socket,
             signals,
+            environment: Vec::new(),
             running: BTreeMap::new(),
             leaders: BTreeMap::new(),
             ending: Vec::new(),
@@ -110,6 +120,8 @@ impl Resident {
     fn serve(mut self) {
         while self.turn().is_ok() {}
         self.end();
+        // A daemon that is gone does not hear it.
+        let _ = self.say(&Report::Ended);
     }
 
     /// Waits for news and acts on it. An error means that the daemon is gone.
@@ -121,7 +133,7 @@ impl Resident {
         self.escalate();
         self.look_out()?;
         if readable {
-            let (request, descriptors) = self.receive()?;
+            let (request, descriptors) = receive(&self.socket)?;
             self.obey(request, descriptors)?;
         }
         Ok(())
@@ -172,35 +184,6 @@ impl Resident {
         Ok(())
     }
 
-    fn receive(&mut self) -> Result<(Request, Vec<OwnedFd>), SandboxError> {
-        let lost = |error: std::io::Error| SandboxError::Message(error.to_string());
-        let mut header = [0_u8; 4];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let received = recvmsg(
-            &self.socket,
-            &mut [IoSliceMut::new(&mut header)],
-            &mut control,
-            RecvFlags::CMSG_CLOEXEC,
-        )
-        .map_err(|errno| lost(errno.into()))?
-        .bytes;
-        let mut descriptors = Vec::new();
-        for message in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(fds) = message {
-                descriptors.extend(fds);
-            }
-        }
-        let rest = header.get_mut(received..).unwrap_or_default();
-        if received == 0 {
-            return Err(SandboxError::WardenGone);
-        }
-        self.socket.read_exact(rest).map_err(lost)?;
-        let mut body = vec![0; frame::body_length(header)?];
-        self.socket.read_exact(&mut body).map_err(lost)?;
-        Ok((frame::decode(&body)?, descriptors))
-    }
-
     fn obey(&mut self, request: Request, descriptors: Vec<OwnedFd>) -> Result<(), SandboxError> {
         match request {
             Request::Bind {
@@ -208,7 +191,9 @@ impl Resident {
                 places,
                 shared,
                 guarded,
+                environment,
             } => {
+                self.environment = environment;
                 self.guard = guarded.map_or_else(Guard::none, |dir| Guard::over(&dir));
                 self.watch = Watch::new(bounds, places, shared);
                 // The first to go when the machine itself has no memory left. Where it cannot be said, all are equal.
@@ -231,7 +216,7 @@ impl Resident {
                 let job = Job {
                     argv,
                     cwd,
-                    env,
+                    env: self.environment.iter().cloned().chain(env).collect(),
                     terminal,
                     descriptors,
                 };
@@ -356,15 +341,5 @@ impl Resident {
         self.socket
             .write_all(&frame::encode(report)?)
             .map_err(|error| SandboxError::Message(error.to_string()))
-    }
-}
-
-fn next_dead() -> Option<(i32, WaitStatus)> {
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some((pid, status))) => return Some((pid.as_raw_nonzero().get(), status)),
-            Err(Errno::INTR) => {}
-            Ok(None) | Err(_) => return None,
-        }
     }
 }

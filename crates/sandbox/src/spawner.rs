@@ -3,7 +3,7 @@
 //! table. It stands behind that thread and the daemon when they want the processor, and what it starts stands there, too.
 
 use crate::confinement::Confinement;
-use crate::{forwarder, landlocked, launch, privileges, syscalls};
+use crate::{forwarder, landlocked, launch, privileges, processes, syscalls};
 use nix::unistd::gettid;
 use rustix::fd::OwnedFd;
 use rustix::process::{getpriority_process, setpriority_process};
@@ -85,10 +85,16 @@ impl Spawner {
 
 fn confine(walls: &Confinement, workdir: &Path, network: bool) -> Result<u32, String> {
     let abi = landlocked::restrict(walls, workdir, network)?;
-    // This thread is behind the same walls as its commands, so the walls do not keep them from it: its number does.
+    // This thread is behind the same walls as its commands, so the walls do not keep them from it: its number does. The
+    // nursery and the daemon are above it.
     let parent = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().get());
+    let above = parent.and_then(processes::read).map(|nursery| nursery.parent);
     let own = [gettid().as_raw(), nix::unistd::getpid().as_raw()];
-    let spared: Vec<i32> = own.into_iter().chain(parent).collect();
+    let spared: Vec<i32> = own
+        .into_iter()
+        .chain(parent)
+        .chain(above.filter(|pid| *pid > 1))
+        .collect();
     syscalls::restrict(walls.level, network, &spared)?;
     Ok(abi)
 }

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::net::UnixStream;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// A message on its way to the warden, with the descriptors that travel along.
 #[derive(Debug)]
@@ -73,12 +73,19 @@ async fn send(stream: &UnixStream, message: &Outgoing) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads reports until the warden is gone; then nobody waits for it any more.
-pub(crate) async fn read_reports(stream: Arc<UnixStream>, commands: Arc<Commands>) {
+/// Reads reports until the warden is gone; then nobody waits for it any more. Whether it said that it has cleaned up.
+pub(crate) async fn read_reports(
+    stream: Arc<UnixStream>,
+    commands: Arc<Commands>,
+    ended: oneshot::Sender<bool>,
+) {
+    let mut clean = false;
     while let Ok(report) = read_report(&stream).await {
+        clean |= report == Report::Ended;
         commands.learn(report);
     }
     commands.gone();
+    let _ = ended.send(clean);
 }
 
 async fn read_report(stream: &UnixStream) -> Result<Report, SandboxError> {

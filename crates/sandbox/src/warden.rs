@@ -2,6 +2,7 @@
 
 use crate::bounds::Exceeded;
 use crate::confinement::Confinement;
+use crate::environment::Environment;
 use crate::error::SandboxError;
 use crate::frame::{self, Report, Request};
 use crate::keeper;
@@ -135,11 +136,13 @@ impl Warden {
         });
         let (closing, closed) = watch::channel(false);
         let (outgoing, queue) = mpsc::channel(QUEUE);
-        let gone = keeper::start(spec, walls, theirs.into(), closed.clone()).await?;
+        let (ended_tx, ended) = oneshot::channel();
+        let (environment, gone) = keeper::start(spec, walls, theirs.into(), closed.clone(), ended).await?;
         tokio::spawn(write_requests(Arc::clone(&stream), queue, closed));
-        tokio::spawn(read_reports(stream, Arc::clone(&commands)));
+        tokio::spawn(read_reports(stream, Arc::clone(&commands), ended_tx));
         // The queue is empty, so there is room.
-        let bind = outgoing.try_send(Outgoing::plain(frame::encode(&bind(spec, walls))?));
+        let bind = bind(spec, walls, &environment);
+        let bind = outgoing.try_send(Outgoing::plain(frame::encode(&bind)?));
         bind.map_err(|_| SandboxError::WardenGone)?;
         Ok(Self {
             commands,
@@ -302,6 +305,7 @@ impl Commands {
                     let _ = started.send(Err((errno, message)));
                 }
             }
+            Report::Ended => {}
             Report::Exceeded { exceeded } => *self.untold() = Some(exceeded),
             Report::Exited {
                 id,
@@ -330,7 +334,7 @@ impl Commands {
 }
 
 /// The first word to a warden.
-fn bind(spec: &WardenSpec, walls: Option<&Confinement>) -> Request {
+fn bind(spec: &WardenSpec, walls: Option<&Confinement>, environment: &Environment) -> Request {
     let temp = walls.map(|walls| walls.temp_inside().to_owned());
     let own = walls.filter(|walls| walls.level == SandboxLevel::Isolated);
     Request::Bind {
@@ -338,6 +342,10 @@ fn bind(spec: &WardenSpec, walls: Option<&Confinement>) -> Request {
         places: std::iter::once(spec.workdir.clone()).chain(temp).collect(),
         shared: own.map(|_| PathBuf::from("/dev/shm")),
         guarded: walls.map(|_| spec.workdir.clone()),
+        environment: environment
+            .iter()
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect(),
     }
 }
 

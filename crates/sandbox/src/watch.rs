@@ -4,6 +4,7 @@
 use crate::bounds::{Bound, Bounds, Exceeded};
 use crate::new_files::NewFiles;
 use crate::processes::{Process, Table, held};
+use rustix::param::page_size;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ impl Watch {
     pub(crate) fn new(bounds: Bounds, places: Vec<PathBuf>, shared: Option<PathBuf>) -> Self {
         Self {
             bounds,
-            page: page_size(),
+            page: page_size() as u64,
             shared,
             files: NewFiles::new(bounds.new_files, places),
             due: None,
@@ -91,14 +92,6 @@ impl Watch {
         let own: u64 = all().map(|process: &Process| held(process.pid)).sum();
         (own + shared > self.bounds.memory).then_some((Bound::Memory, self.bounds.memory))
     }
-}
-
-/// Bytes of a page; of the most usual one where it is not told.
-fn page_size() -> u64 {
-    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap_or_default();
-    let line = maps.lines().find_map(|line| line.strip_prefix("KernelPageSize:"));
-    let kib = line.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-    kib.map_or(4_096, |kib| kib * 1_024)
 }
 
 fn in_memory(place: &std::path::Path) -> u64 {

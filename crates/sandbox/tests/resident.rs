@@ -41,6 +41,8 @@ mod cases {
             i5_all_that_is_left_behind_dies_with_the_warden,
             i5_nothing_outlives_a_daemon_that_was_killed,
             i5_what_a_killed_warden_leaves_behind_is_killed,
+            i5_wardens_die_with_the_process_that_they_were_forked_from_and_the_next_have_another,
+            i5_a_warden_that_was_stopped_cleans_up_when_its_daemon_is_killed,
             a_dropped_command_is_killed_with_its_whole_family,
             time_that_is_over_ends_the_command,
             output_is_bounded_in_memory_and_whole_in_the_spill_file,
@@ -209,7 +211,15 @@ mod cases {
             .lines()
             .map(|line| line.split('=').next().unwrap().to_owned())
             .collect();
-        let expected = ["AGENTD_UNDER", "OLDPWD", "PATH", "PWD", "SHLVL", "_"];
+        let expected = [
+            "AGENTD_ROLE",
+            "AGENTD_UNDER",
+            "OLDPWD",
+            "PATH",
+            "PWD",
+            "SHLVL",
+            "_",
+        ];
         assert!(
             names.iter().all(|name| expected.contains(&name.as_str())),
             "{names:?}"
@@ -277,6 +287,7 @@ mod cases {
                 .await
                 .unwrap();
             println!("{}", running.pid());
+            println!("{}", text(&output_of(&warden, "echo $PPID").await).trim());
             std::future::pending::<()>().await;
         });
         ExitCode::SUCCESS
@@ -286,12 +297,16 @@ mod cases {
         clippy::disallowed_methods,
         reason = "the test starts a daemon in order to kill it"
     )]
-    async fn i5_nothing_outlives_a_daemon_that_was_killed() {
-        let mut daemon = Command::new("/proc/self/exe")
+    fn played_daemon() -> std::process::Child {
+        Command::new("/proc/self/exe")
             .arg("__daemon")
             .stdout(Stdio::piped())
             .spawn()
-            .unwrap();
+            .unwrap()
+    }
+
+    async fn i5_nothing_outlives_a_daemon_that_was_killed() {
+        let mut daemon = played_daemon();
         let mut lines = BufReader::new(daemon.stdout.take().unwrap()).lines();
         let mut left = pids(&lines.next().unwrap().unwrap());
         left.extend(pids(&lines.next().unwrap().unwrap()));
@@ -318,6 +333,49 @@ mod cases {
         assert!(warden.close(Duration::from_secs(10)).await);
         wait_gone(left);
         wait_gone(i32::try_from(running.pid()).unwrap());
+    }
+
+    fn kill(pid: i32, signal: Signal) {
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    const PARENTS: &str = "echo $PPID; read -r _ _ _ above _ < /proc/$PPID/stat; echo $above";
+
+    async fn i5_wardens_die_with_the_process_that_they_were_forked_from_and_the_next_have_another() {
+        let (first, second) = (warden().await, warden().await);
+        let command = format!("{PARENTS}; setsid sleep 300 & echo $!");
+        let [one, nursery, left] = pids(&text(&output_of(&first, &command).await))[..] else {
+            panic!("three numbers expected")
+        };
+        let [other, same, also_left] = pids(&text(&output_of(&second, &command).await))[..] else {
+            panic!("three numbers expected")
+        };
+        assert!(one != other && nursery == same, "{one} {other} {nursery} {same}");
+        let mut running = first.run(bash("sleep 300")).await.unwrap();
+        kill(nursery, Signal::KILL);
+        assert!(matches!(running.exit().await, Err(SandboxError::WardenGone)));
+        for (warden, pid, left) in [(&first, one, left), (&second, other, also_left)] {
+            assert!(warden.close(Duration::from_secs(10)).await);
+            wait_gone(pid);
+            wait_gone(left);
+        }
+        let third = warden().await;
+        let [_, another] = pids(&text(&output_of(&third, PARENTS).await))[..] else {
+            panic!("two numbers expected")
+        };
+        assert_ne!(another, nursery);
+    }
+
+    async fn i5_a_warden_that_was_stopped_cleans_up_when_its_daemon_is_killed() {
+        let mut daemon = played_daemon();
+        let mut lines = BufReader::new(daemon.stdout.take().unwrap()).lines();
+        let mut left = pids(&lines.next().unwrap().unwrap());
+        left.extend(pids(&lines.next().unwrap().unwrap()));
+        let resident = pids(&lines.next().unwrap().unwrap());
+        kill(resident[0], Signal::STOP);
+        daemon.kill().unwrap();
+        daemon.wait().unwrap();
+        left.into_iter().chain(resident).for_each(wait_gone);
     }
 
     async fn a_dropped_command_is_killed_with_its_whole_family() {

@@ -173,9 +173,10 @@ impl Shell {
             window: start.window,
         };
         let spec = self.requests.adjusted(spec, adjust);
+        let sample = self.services.models.sample(&start.model);
         let body = self
             .requests
-            .body(&self.kit, &spec, &self.transcript, start.tools_off);
+            .body(&self.kit, &spec, &self.transcript, start.tools_off, sample);
         // Others need only what is encoded.
         let wants_messages = spec.dialect == Dialect::Scripted || spec.record.is_some();
         let messages = if wants_messages {

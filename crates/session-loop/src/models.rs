@@ -1,5 +1,6 @@
 //! The models that sessions may use, each with the actor that admits its calls.
 
+use crate::request::Sample;
 use agentd_actor_kit::{Handle, ModelMsg};
 use agentd_protocol::TurnError;
 use agentd_provider::{ModelSpec, Registry, may_count};
@@ -12,13 +13,19 @@ use std::sync::Arc;
 pub struct Models {
     registry: Registry,
     clients: BTreeMap<String, Handle<ModelMsg>>,
+    samples: BTreeMap<String, Sample>,
 }
 
 impl Models {
     /// Models, and by provider's name who admits their calls.
     #[must_use]
-    pub const fn new(registry: Registry, clients: BTreeMap<String, Handle<ModelMsg>>) -> Self {
-        Self { registry, clients }
+    pub fn new(registry: Registry, clients: BTreeMap<String, Handle<ModelMsg>>) -> Self {
+        let rows = registry.rows().into_iter();
+        Self {
+            samples: rows.map(|row| (row.name, Sample::new())).collect(),
+            registry,
+            clients,
+        }
     }
 
     /// What the core may know of a model, or why it cannot be used.
@@ -42,6 +49,11 @@ impl Models {
                 .then_some(spec.capabilities.min_cache_tokens),
             counts: may_count(&spec),
         })
+    }
+
+    /// What the prefixes of a model's requests have in common.
+    pub(crate) fn sample(&self, name: &str) -> Option<&Sample> {
+        self.samples.get(name)
     }
 
     /// A model, ready to be called.

@@ -3,14 +3,14 @@
 use crate::kit::Kit;
 use agentd_protocol::SessionId;
 use agentd_provider::{
-    Adjust, EncodedHistory, ModelSpec, Params, Prompt, RequestBody, ToolChoice, ToolDef, encode_prefix,
-    encode_suffix,
+    Adjust, EncodedHistory, ModelSpec, Params, Prefix, Prompt, RequestBody, ToolChoice, ToolDef,
+    encode_prefix, encode_suffix,
 };
 use agentd_tools::Registry;
 use agentd_transcript::Transcript;
 use bytes::Bytes;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Bytes of text in a token, about.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -36,13 +36,17 @@ struct Adjusted {
     spec: Arc<ModelSpec>,
 }
 
+/// The prefix of the first session of a model, without what is its own. It is never another one: what others have in common
+/// with it they share.
+pub(crate) type Sample = OnceLock<Bytes>;
+
 /// What stands around the conversation.
 #[derive(Debug)]
 struct Frame {
     spec: Arc<ModelSpec>,
     tools_off: bool,
     kit: u64,
-    prefix: Bytes,
+    prefix: Prefix,
     suffix: Bytes,
 }
 
@@ -96,17 +100,18 @@ impl Requests {
         spec
     }
 
-    /// The body of the next request.
+    /// The body of the next request. `sample` has what the sessions of this model have in common.
     pub(crate) fn body(
         &mut self,
         kit: &Kit,
         spec: &Arc<ModelSpec>,
         transcript: &Transcript,
         tools_off: bool,
+        sample: Option<&Sample>,
     ) -> RequestBody {
         self.history
             .extend(spec, transcript.generation(), transcript.messages());
-        let (prefix, suffix) = self.frame(kit, spec, tools_off);
+        let (prefix, suffix) = self.frame(kit, spec, tools_off, sample);
         RequestBody::new(prefix, &self.history, suffix)
     }
 
@@ -128,7 +133,13 @@ impl Requests {
         )
     }
 
-    fn frame(&mut self, kit: &Kit, spec: &Arc<ModelSpec>, tools_off: bool) -> (Bytes, Bytes) {
+    fn frame(
+        &mut self,
+        kit: &Kit,
+        spec: &Arc<ModelSpec>,
+        tools_off: bool,
+        sample: Option<&Sample>,
+    ) -> (Prefix, Bytes) {
         if let Some(frame) = &self.frame
             && Arc::ptr_eq(&frame.spec, spec)
             && frame.tools_off == tools_off
@@ -147,12 +158,15 @@ impl Requests {
             ..Params::default()
         };
         let prompt = Prompt { system: &self.system };
+        let nothing = Bytes::new();
+        let common = sample.map_or(&nothing, |sample| {
+            sample.get_or_init(|| encode_prefix(spec, &Prompt::default(), &tools, &params))
+        });
         let frame = Frame {
             spec: Arc::clone(spec),
             tools_off,
             kit: kit.id(),
-            // It stays as long as the session is hot, so without the room that was left for it to grow.
-            prefix: Bytes::copy_from_slice(&encode_prefix(spec, &prompt, &tools, &params)),
+            prefix: Prefix::sharing(&encode_prefix(spec, &prompt, &tools, &params), common),
             suffix: encode_suffix(spec, &tools, &params),
         };
         let pieces = (frame.prefix.clone(), frame.suffix.clone());

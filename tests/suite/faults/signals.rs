@@ -158,7 +158,8 @@ async fn i3_i5_a_tool_that_stops_itself_is_ended_in_time_and_one_that_kills_itse
 /// The warden of the one session that runs a command.
 fn warden_of(daemon: &Daemon) -> u32 {
     let wardens = marked("__warden");
-    let mine = children_of(daemon.pid());
+    let nurseries = children_of(daemon.pid());
+    let mine: Vec<u32> = nurseries.into_iter().flat_map(children_of).collect();
     wardens
         .into_iter()
         .find(|pid| mine.contains(pid))
@@ -235,10 +236,10 @@ async fn i3_i5_when_the_warden_is_stopped_a_cancel_still_ends_the_turn_and_the_c
         marked(&format!("sleep\0{mark}")).is_empty()
     })
     .await;
-    assert!(
-        state_of(warden).is_none_or(|state| state == 'Z'),
-        "the warden is gone, too"
-    );
+    eventually("the warden is gone, too", || {
+        state_of(warden).is_none_or(|state| state == 'Z')
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

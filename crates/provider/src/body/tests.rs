@@ -84,6 +84,27 @@ fn body(spec: &ModelSpec, messages: &[Arc<Message>], tools: &[ToolDef], params: 
 }
 
 #[test]
+fn a_prefix_shares_what_it_has_in_common_with_a_sample_and_is_the_same_bytes() {
+    let sample = Bytes::from(vec![b'x'; 2 * WORTH_SHARING]);
+    let history = EncodedHistory::new();
+    for (same, own, shared) in [
+        (WORTH_SHARING, "yz", true),
+        (2 * WORTH_SHARING, "yz", true),
+        (2 * WORTH_SHARING, "", true),
+        (WORTH_SHARING - 1, "yz", false),
+        (0, "", false),
+    ] {
+        let bytes = ["x".repeat(same), own.to_owned()].concat();
+        let prefix = Prefix::sharing(bytes.as_bytes(), &sample);
+        assert_eq!(prefix.len(), bytes.len());
+        assert_eq!(prefix.common.len(), if shared { same } else { 0 });
+        assert!(!shared || prefix.common.as_ptr() == sample.as_ptr());
+        let body = RequestBody::new(prefix, &history, Bytes::from_static(b"]}"));
+        assert_eq!(body.to_bytes(), [&bytes, "]}"].concat());
+    }
+}
+
+#[test]
 fn anthropic_gets_blocks_and_its_own_thinking() {
     let expected = json!({
         "model": "m-1", "max_tokens": 100, "stream": true,

@@ -1,10 +1,10 @@
 //! What the warden kills of its own will: what uses too much, and at the end everything.
 
-use super::{AGAIN, END_WITHIN, Resident, next_dead};
+use super::{AGAIN, END_WITHIN, Resident};
 use crate::bounds::{Bound, Bounds, Exceeded};
 use crate::error::SandboxError;
 use crate::frame::Report;
-use crate::processes::{Table, below, childless, signal, table, with_descendants};
+use crate::processes::{Table, below, childless, next_dead, signal, table, with_descendants};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

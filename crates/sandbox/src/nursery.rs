@@ -1,0 +1,178 @@
+//! The process that wardens are forked from, so that the program is loaded and linked once and not once per session: a
+//! warden begins in a fraction of the time, and shares what it does not change.
+//!
+//! It has one thread and holds nothing of any session: it learns where a warden begins, and the warden hears everything
+//! else over a socket of its own. A warden dies with it (a warden that is nobody's would leave commands that are nobody's),
+//! so when the daemon is gone it stays until the last warden has cleaned up (I5).
+
+use crate::error::SandboxError;
+use crate::launch;
+use crate::leaf::enter;
+use crate::passing::{receive, send};
+use crate::processes::{next_dead, signal};
+use fork::{Fork, fork};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, chdir, getpid, getppid, pidfd_open,
+    set_parent_process_death_signal, setsid, wait,
+};
+use rustix::stdio::dup2_stdin;
+use rustix::thread::set_name;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+
+/// The second argument of the program that makes it the nursery.
+pub(crate) const NURSERY_ARG: &str = "nursery";
+
+/// Where a warden begins; its socket comes along.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Birth {
+    /// The session's working directory.
+    pub(crate) workdir: PathBuf,
+    /// The door of its group of processes.
+    pub(crate) door: Option<PathBuf>,
+}
+
+/// What became of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Born {
+    /// It lives; the descriptor of the process comes along.
+    Alive,
+    /// The kernel gives no process.
+    Not { message: String },
+}
+
+/// What this process is from here on.
+pub(crate) enum Part {
+    /// A warden that was just forked: its socket is its standard input.
+    Warden,
+    /// Nothing: the daemon is gone, and so are all wardens.
+    Over,
+}
+
+/// Serves as the nursery, if the arguments say so.
+pub(crate) fn asked() -> Option<Result<Part, SandboxError>> {
+    let second = std::env::args_os().nth(2)?;
+    (second == NURSERY_ARG).then(|| Nursery::start()?.serve())
+}
+
+struct Nursery {
+    socket: File,
+    signals: SignalFd,
+    wardens: BTreeSet<i32>,
+}
+
+impl Nursery {
+    fn start() -> Result<Self, SandboxError> {
+        let failed = |error: io::Error| SandboxError::Message(error.to_string());
+        launch::close_inherited();
+        let _ = setsid();
+        let mask = launch::taken_signals();
+        mask.thread_block().map_err(|errno| failed(errno.into()))?;
+        let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
+            .map_err(|errno| failed(errno.into()))?;
+        let socket = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3).map_err(|errno| failed(errno.into()))?;
+        Ok(Self {
+            socket: File::from(socket),
+            signals,
+            wardens: BTreeSet::new(),
+        })
+    }
+
+    fn serve(mut self) -> Result<Part, SandboxError> {
+        loop {
+            let asked = self.wait();
+            self.reap();
+            if !asked {
+                continue;
+            }
+            let Ok((birth, descriptors)) = receive::<Birth>(&self.socket) else {
+                break;
+            };
+            let nursery = getpid();
+            if let Some(socket) = self.bear(descriptors)? {
+                drop(self);
+                return begin(&birth, socket, nursery).map(|()| Part::Warden);
+            }
+        }
+        self.see_out();
+        Ok(Part::Over)
+    }
+
+    /// Waits for a word of the daemon or the end of a warden; whether it is the daemon.
+    fn wait(&self) -> bool {
+        let mut fds = [
+            PollFd::new(&self.socket, PollFlags::IN),
+            PollFd::new(&self.signals, PollFlags::IN),
+        ];
+        let woken = poll(&mut fds, None).is_ok();
+        let asked = woken && fds.first().is_some_and(|fd| !fd.revents().is_empty());
+        while matches!(self.signals.read_signal(), Ok(Some(_))) {}
+        asked
+    }
+
+    fn reap(&mut self) {
+        while let Some((pid, _)) = next_dead() {
+            self.wardens.remove(&pid);
+        }
+    }
+
+    /// Forks. In the new process: its socket.
+    fn bear(&mut self, descriptors: Vec<OwnedFd>) -> Result<Option<OwnedFd>, SandboxError> {
+        let pid = match fork() {
+            Ok(Fork::Child) => {
+                return descriptors
+                    .into_iter()
+                    .next()
+                    .map(Some)
+                    .ok_or(SandboxError::WardenGone);
+            }
+            Ok(Fork::Parent(pid)) => pid,
+            Err(error) => {
+                let message = error.to_string();
+                return send(&self.socket, &Born::Not { message }, &[]).map(|()| None);
+            }
+        };
+        self.wardens.insert(pid);
+        // It was not waited for yet, so the number is still its own.
+        let found = Pid::from_raw(pid).ok_or(SandboxError::WardenGone)?;
+        match pidfd_open(found, PidfdFlags::empty()) {
+            Ok(process) => send(&self.socket, &Born::Alive, &[process.as_fd()]),
+            Err(errno) => {
+                signal(pid, Signal::KILL);
+                let message = errno.to_string();
+                send(&self.socket, &Born::Not { message }, &[])
+            }
+        }
+        .map(|()| None)
+    }
+
+    /// Waits for the last warden. A tool may have stopped its own.
+    fn see_out(self) {
+        for pid in self.wardens {
+            signal(pid, Signal::CONT);
+        }
+        while !matches!(wait(WaitOptions::empty()), Err(errno) if errno != rustix::io::Errno::INTR) {}
+    }
+}
+
+/// The first steps of a warden.
+fn begin(birth: &Birth, socket: OwnedFd, nursery: Pid) -> Result<(), SandboxError> {
+    let failed = |errno: rustix::io::Errno| SandboxError::Message(errno.to_string());
+    set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed)?;
+    if getppid() != Some(nursery) {
+        return Err(SandboxError::WardenGone);
+    }
+    let _ = set_name(c"agentd-warden");
+    if let Some(door) = &birth.door {
+        // Where the kernel does not let it in, the watch still looks at what is used.
+        let _ = enter(door);
+    }
+    dup2_stdin(socket).map_err(failed)?;
+    chdir(&birth.workdir).map_err(failed)
+}
