@@ -4,7 +4,7 @@
 use crate::YOLO;
 use crate::played::{daemon, model, results};
 use crate::subagents::{all, node, root, when_over};
-use agentd_protocol::{CreateParams, Diffed, EndReason, RunState, ToolStatus};
+use agentd_protocol::{Block, CreateParams, Diffed, EndReason, RunState, SendParams, ToolStatus};
 use agentd_tests::fault_server::{FaultServer, Say};
 use agentd_tests::{Daemon, Follower, check_log, within};
 use serde_json::{Value, json};
@@ -113,6 +113,47 @@ async fn what_sub_agents_changed_is_shown_and_undone_with_the_turn_of_their_root
         line.chars().count() <= 80 && !page.contains(&id("middle").to_string()),
         "{page}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i1_i4_a_root_goes_back_with_the_files_of_its_sub_agents_and_may_start_others() {
+    let server = three_that_write().await;
+    let mut daemon = daemon(&server, YOLO).await;
+    let client = daemon.client().await;
+    let session = root(&daemon, &client, CreateParams::default()).await;
+    let mut follower = Follower::attach(&client, &session).await;
+    assert_eq!(follower.turn_finished(1).await.reason, EndReason::Completed);
+    when_over(&client, 2).await;
+    let files = |daemon: &Daemon| (file(daemon, "shared.txt"), file(daemon, "low.txt"));
+    let back = ["rewind", session.as_str(), "--at", "1", "--files"];
+    // What somebody else did since is not lost, and nothing else is put back then.
+    let low = PathBuf::from(daemon.workdir("project")).join("low.txt");
+    std::fs::write(&low, "a person's\n").unwrap();
+    agentctl(&daemon, &back, 5).await;
+    assert_eq!(
+        files(&daemon),
+        (Some("middle\n".to_owned()), Some("a person's\n".to_owned()))
+    );
+    std::fs::write(&low, "low\n").unwrap();
+    agentctl(&daemon, &back, 0).await;
+    assert_eq!(files(&daemon), (None, None));
+    daemon.kill().await;
+    let daemon = daemon.restart(None).await;
+    let client = daemon.client().await;
+    let again = SendParams {
+        session: session.clone(),
+        content: vec![Block::text("node:r;")],
+        ..SendParams::default()
+    };
+    client.send(&again).await.unwrap();
+    let mut follower = Follower::attach(&client, &session).await;
+    assert_eq!(follower.turn_finished(2).await.reason, EndReason::Completed);
+    when_over(&client, 4).await;
+    assert_eq!(
+        files(&daemon),
+        (Some("middle\n".to_owned()), Some("low\n".to_owned()))
+    );
+    check_log(&client, &session).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

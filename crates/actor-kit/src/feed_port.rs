@@ -22,27 +22,26 @@ pub struct Viewer {
     pub decides: bool,
 }
 
-/// What a viewer gets.
+/// What a viewer gets. What it holds is shared by all viewers, so a queue of frames takes little room.
 #[derive(Debug, Clone)]
 pub enum FeedFrame {
     /// A committed event.
-    Event {
-        /// Whose.
-        session: SessionId,
-        /// The fleet-wide cursor.
-        cursor: u64,
-        /// The event as stored.
-        event: EncodedEvent,
-    },
+    Event(Arc<FeedEvent>),
     /// A live fragment.
-    Delta {
-        /// Whose.
-        session: SessionId,
-        /// The fragment, shared by all viewers.
-        delta: Arc<Delta>,
-    },
+    Delta(Arc<Delta>),
     /// The viewer was too slow; it must read on from the log and attach anew.
     Lagged,
+}
+
+/// A committed event on its way to viewers.
+#[derive(Debug, Clone)]
+pub struct FeedEvent {
+    /// Whose.
+    pub session: SessionId,
+    /// The fleet-wide cursor.
+    pub cursor: u64,
+    /// The event as stored.
+    pub event: EncodedEvent,
 }
 
 /// Committed events of one append.

@@ -26,7 +26,7 @@ mod tool_port;
 pub use alarm::Alarm;
 pub use clock::Clock;
 pub use done::Done;
-pub use feed_port::{Attached, FeedFrame, FeedMsg, Published, Viewer, ViewerId};
+pub use feed_port::{Attached, FeedEvent, FeedFrame, FeedMsg, Published, Viewer, ViewerId};
 pub use gate_port::{GateMsg, JudgeRequest};
 pub use handle::{CallError, Handle, Pointer};
 pub use kid::spawn_kid;

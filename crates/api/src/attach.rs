@@ -144,7 +144,7 @@ impl Attachment {
             approvals,
             partial: self.place.partial.take(),
         };
-        out.push(Push::Synced(synced)).await
+        out.push(Push::Synced(Box::new(synced))).await
     }
 
     async fn row(&self) -> Result<Row, Stop> {
@@ -188,17 +188,17 @@ impl Attachment {
             let drained = batch.len() < BATCH;
             for frame in news(batch) {
                 match frame {
-                    FeedFrame::Event { event, .. } if event.seq <= self.seen => {}
-                    FeedFrame::Event { event, .. } if event.seq == self.seen + 1 => {
+                    FeedFrame::Event(told) if told.event.seq <= self.seen => {}
+                    FeedFrame::Event(told) if told.event.seq == self.seen + 1 => {
                         out.push(Push::Event {
-                            json: event.body,
+                            json: told.event.body.clone(),
                             cursor: None,
                         })
                         .await?;
-                        self.seen = event.seq;
+                        self.seen = told.event.seq;
                     }
-                    FeedFrame::Delta { delta, .. } => out.push(Push::Delta(delta)).await?,
-                    FeedFrame::Event { .. } | FeedFrame::Lagged => return Ok(()),
+                    FeedFrame::Delta(delta) => out.push(Push::Delta(delta)).await?,
+                    FeedFrame::Event(_) | FeedFrame::Lagged => return Ok(()),
                 }
             }
             // Who is behind goes on at once, else the pauses themselves would make it lag.

@@ -9,11 +9,11 @@ pub(crate) fn news(mut batch: Vec<FeedFrame>) -> Vec<FeedFrame> {
     let (mut status, mut answered) = (false, false);
     batch.reverse();
     batch.retain(|frame| match frame {
-        FeedFrame::Event { event, .. } => {
-            answered |= matches!(event.kind.as_ref(), "model.finished" | "model.failed");
+        FeedFrame::Event(told) => {
+            answered |= matches!(told.event.kind.as_ref(), "model.finished" | "model.failed");
             true
         }
-        FeedFrame::Delta { delta, .. } => match delta.as_ref() {
+        FeedFrame::Delta(delta) => match delta.as_ref() {
             Delta::Status(_) => !std::mem::replace(&mut status, true),
             Delta::Text(_) | Delta::Thinking(_) | Delta::ToolInput(_) => !answered,
             Delta::ToolOutput { .. } | Delta::Asks { .. } | Delta::Unknown => true,
@@ -27,6 +27,7 @@ pub(crate) fn news(mut batch: Vec<FeedFrame>) -> Vec<FeedFrame> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_actor_kit::FeedEvent;
     use agentd_protocol::{CallId, Fragment, RunState, SessionId, Status, Timestamp};
     use agentd_store::EncodedEvent;
     use bytes::Bytes;
@@ -39,18 +40,15 @@ mod tests {
             kind: kind.into(),
             body: Bytes::new(),
         };
-        FeedFrame::Event {
+        FeedFrame::Event(Arc::new(FeedEvent {
             session: SessionId::NIL,
             cursor: seq,
             event,
-        }
+        }))
     }
 
     fn delta(delta: Delta) -> FeedFrame {
-        FeedFrame::Delta {
-            session: SessionId::NIL,
-            delta: Arc::new(delta),
-        }
+        FeedFrame::Delta(Arc::new(delta))
     }
 
     fn text(text: &str) -> FeedFrame {
@@ -76,8 +74,8 @@ mod tests {
 
     fn words(batch: Vec<FeedFrame>) -> Vec<String> {
         let word = |frame: FeedFrame| match frame {
-            FeedFrame::Event { event, .. } => event.seq.to_string(),
-            FeedFrame::Delta { delta, .. } => match delta.as_ref() {
+            FeedFrame::Event(told) => told.event.seq.to_string(),
+            FeedFrame::Delta(delta) => match delta.as_ref() {
                 Delta::Text(fragment) => fragment.text.clone(),
                 Delta::Status(status) => format!("{:?}", status.state),
                 other => format!("{other:?}"),

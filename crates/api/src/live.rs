@@ -20,7 +20,7 @@ pub enum Push {
     /// A live fragment.
     Delta(Arc<Delta>),
     /// Caught up with the log.
-    Synced(Synced),
+    Synced(Box<Synced>),
     /// The viewer was too slow; what it missed comes from the log.
     Lagged(Lagged),
     /// Over.

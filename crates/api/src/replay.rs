@@ -77,11 +77,12 @@ impl Place {
             };
             match frame {
                 // News beyond the log as it was read: not to be lost, it is the next thing to push (I2).
-                Some(FeedFrame::Event { ref event, .. }) if event.seq > seen => {
+                Some(FeedFrame::Event(ref told)) if told.event.seq > seen => {
                     self.waiting.extend(frame);
                     break;
                 }
-                Some(FeedFrame::Event { event, .. }) => {
+                Some(FeedFrame::Event(told)) => {
+                    let event = &told.event;
                     self.told = event.seq;
                     self.status = None;
                     if event.kind.starts_with("model.") || event.kind == "turn.finished" {
@@ -89,7 +90,7 @@ impl Place {
                         self.waiting.clear();
                     }
                 }
-                Some(frame @ FeedFrame::Delta { .. }) => {
+                Some(frame @ FeedFrame::Delta(_)) => {
                     if self.waiting.len() >= self.wish.queue {
                         self.waiting.pop_front();
                     }
@@ -130,10 +131,11 @@ impl Drop for Place {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_actor_kit::Pointer;
+    use agentd_actor_kit::{FeedEvent, Pointer};
     use agentd_protocol::Timestamp;
     use agentd_store::EncodedEvent;
     use bytes::Bytes;
+    use std::sync::Arc;
 
     /// A place that was told everything up to 3, with the events of `seqs` in its queue.
     fn place(seqs: &[Seq]) -> (Place, mpsc::Sender<FeedFrame>) {
@@ -146,11 +148,11 @@ mod tests {
                 body: Bytes::new(),
             };
             queue
-                .try_send(FeedFrame::Event {
+                .try_send(FeedFrame::Event(Arc::new(FeedEvent {
                     session: SessionId::NIL,
                     cursor: *seq,
                     event,
-                })
+                })))
                 .unwrap();
         }
         let wish = Wish {
@@ -179,7 +181,7 @@ mod tests {
 
     async fn next_seq(place: &mut Place) -> Option<Seq> {
         match place.next().await.as_slice() {
-            [FeedFrame::Event { event, .. }] => Some(event.seq),
+            [FeedFrame::Event(told)] => Some(told.event.seq),
             _ => None,
         }
     }

@@ -191,14 +191,11 @@ impl Watching {
     async fn stay(&mut self, frames: &mut mpsc::Receiver<FeedFrame>, out: &Out) -> Result<(), Stop> {
         while let Some(frame) = frames.recv().await {
             match frame {
-                FeedFrame::Event {
-                    session,
-                    cursor,
-                    event,
-                } if cursor > self.seen => {
-                    self.show(cursor, session, &event.kind, event.body, out).await?;
+                FeedFrame::Event(told) if told.cursor > self.seen => {
+                    let (kind, json) = (&told.event.kind, told.event.body.clone());
+                    self.show(told.cursor, told.session, kind, json, out).await?;
                 }
-                FeedFrame::Event { .. } | FeedFrame::Delta { .. } => {}
+                FeedFrame::Event(_) | FeedFrame::Delta(_) => {}
                 FeedFrame::Lagged => break,
             }
         }

@@ -105,12 +105,12 @@ impl Herald {
     async fn follow(&mut self, frames: &mut mpsc::Receiver<FeedFrame>) {
         while let Some(frame) = frames.recv().await {
             match frame {
-                FeedFrame::Event { cursor, event, .. } => {
-                    if self.cursor.is_none_or(|seen| cursor > seen) {
-                        self.tell(cursor, &event.body);
+                FeedFrame::Event(told) => {
+                    if self.cursor.is_none_or(|seen| told.cursor > seen) {
+                        self.tell(told.cursor, &told.event.body);
                     }
                 }
-                FeedFrame::Delta { .. } => {}
+                FeedFrame::Delta(_) => {}
                 FeedFrame::Lagged => return,
             }
         }

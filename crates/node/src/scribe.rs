@@ -115,12 +115,12 @@ impl Scribe {
             };
             let Some(frame) = frame else { return Ok(()) };
             match frame {
-                FeedFrame::Event { cursor, event, .. } => {
-                    if self.cursor.is_none_or(|seen| cursor > seen) {
-                        self.write(cursor, &event.body)?;
+                FeedFrame::Event(told) => {
+                    if self.cursor.is_none_or(|seen| told.cursor > seen) {
+                        self.write(told.cursor, &told.event.body)?;
                     }
                 }
-                FeedFrame::Delta { .. } => {}
+                FeedFrame::Delta(_) => {}
                 FeedFrame::Lagged => return Ok(()),
             }
         }

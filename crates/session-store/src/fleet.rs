@@ -70,10 +70,12 @@ impl Fleet {
         while let Some(published) = self.waiting.remove(&self.next) {
             self.next = published.cursor.saturating_add(1);
             for (cursor, event) in numbered(&published) {
-                let session = published.session;
+                if self.watchers.is_empty() {
+                    continue;
+                }
+                let (frame, size) = event_frame(published.session, cursor, event);
                 self.watchers.retain_mut(|watcher| {
-                    let (frame, size) = event_frame(session, cursor, event);
-                    watcher.offer(frame, size, Need::Must, limits.viewer_bytes)
+                    watcher.offer(frame.clone(), size, Need::Must, limits.viewer_bytes)
                 });
             }
         }

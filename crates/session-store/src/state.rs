@@ -3,7 +3,7 @@
 use crate::fleet::Fleet;
 use crate::follower::{Follower, Need};
 use crate::partial::Partial;
-use agentd_actor_kit::{Attached, FeedFrame, Published, Viewer, ViewerId};
+use agentd_actor_kit::{Attached, FeedEvent, FeedFrame, Published, Viewer, ViewerId};
 use agentd_protocol::{Delta, Seq, SessionId, Status};
 use agentd_store::EncodedEvent;
 use std::collections::BTreeMap;
@@ -52,14 +52,13 @@ pub struct FeedState {
 
 pub(crate) fn event_frame(session: SessionId, cursor: u64, event: &EncodedEvent) -> (FeedFrame, usize) {
     let size = event.body.len() + FRAME_BYTES;
-    (
-        FeedFrame::Event {
-            session,
-            cursor,
-            event: event.clone(),
-        },
-        size,
-    )
+    let event = event.clone();
+    let shared = FeedEvent {
+        session,
+        cursor,
+        event,
+    };
+    (FeedFrame::Event(Arc::new(shared)), size)
 }
 
 /// The cursor of a commit's first event; 0 when its place is not known.
@@ -120,7 +119,7 @@ impl FeedState {
             | Delta::Asks { .. }
             | Delta::Unknown => {}
         }
-        channel.show(session, delta, &self.limits);
+        channel.show(delta, &self.limits);
     }
 
     /// The session went cold.
@@ -230,14 +229,16 @@ impl Channel {
                 }
             }
             self.seq = event.seq;
-            self.followers.retain_mut(|follower| {
-                let (frame, size) = event_frame(published.session, cursor, event);
-                follower.offer(frame, size, Need::Must, limits.viewer_bytes)
-            });
+            if self.followers.is_empty() {
+                continue;
+            }
+            let (frame, size) = event_frame(published.session, cursor, event);
+            self.followers
+                .retain_mut(|follower| follower.offer(frame.clone(), size, Need::Must, limits.viewer_bytes));
         }
     }
 
-    fn show(&mut self, session: SessionId, delta: Delta, limits: &FeedLimits) {
+    fn show(&mut self, delta: Delta, limits: &FeedLimits) {
         if self.followers.is_empty() {
             return;
         }
@@ -255,10 +256,7 @@ impl Channel {
         };
         let delta = Arc::new(delta);
         self.followers.retain_mut(|follower| {
-            let frame = FeedFrame::Delta {
-                session,
-                delta: Arc::clone(&delta),
-            };
+            let frame = FeedFrame::Delta(Arc::clone(&delta));
             !follower.viewer.deltas || follower.offer(frame, size + FRAME_BYTES, need, limits.viewer_bytes)
         });
     }

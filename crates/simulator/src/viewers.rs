@@ -109,17 +109,17 @@ impl World {
                 .map_or(Err(TryRecvError::Disconnected), Receiver::try_recv);
             match frame {
                 Err(TryRecvError::Empty) => return,
-                Ok(FeedFrame::Event { event, .. }) if event.seq <= viewer.order.seen => {}
-                Ok(FeedFrame::Event { event, .. })
-                    if event.seq == viewer.order.seen + 1 || self.disk.flaw == Flaw::LostFrame =>
+                Ok(FeedFrame::Event(told)) if told.event.seq <= viewer.order.seen => {}
+                Ok(FeedFrame::Event(told))
+                    if told.event.seq == viewer.order.seen + 1 || self.disk.flaw == Flaw::LostFrame =>
                 {
                     if self.disk.flaw == Flaw::LostFrame && self.dice.percent(3) {
                         continue;
                     }
-                    self.shown(viewer, event.seq, &event.body);
+                    self.shown(viewer, told.event.seq, &told.event.body);
                 }
-                Ok(FeedFrame::Delta { .. }) => {}
-                Ok(FeedFrame::Event { .. } | FeedFrame::Lagged) | Err(TryRecvError::Disconnected) => {
+                Ok(FeedFrame::Delta(_)) => {}
+                Ok(FeedFrame::Event(_) | FeedFrame::Lagged) | Err(TryRecvError::Disconnected) => {
                     self.say(|| format!("viewer {number} lags after {}", viewer.order.seen));
                     self.feed.detach(viewer.session, number);
                     (viewer.place, viewer.live) = (None, false);

@@ -41,7 +41,7 @@ impl Viewer {
 
     async fn synced(&mut self) -> Synced {
         match self.next().await {
-            Push::Synced(synced) => synced,
+            Push::Synced(synced) => *synced,
             other => panic!("not synced: {other:?}"),
         }
     }

@@ -259,8 +259,8 @@ fn down<M: Message, T: Send + 'static>(handle: &Handle<M>, how: How, message: im
 /// Waits until a follower is told of this state.
 pub(super) async fn until_state(frames: &mut mpsc::Receiver<FeedFrame>, state: RunState) {
     let told = |frame: FeedFrame| match frame {
-        FeedFrame::Delta { delta, .. } => matches!(&*delta, Delta::Status(status) if status.state == state),
-        FeedFrame::Event { .. } | FeedFrame::Lagged => false,
+        FeedFrame::Delta(delta) => matches!(&*delta, Delta::Status(status) if status.state == state),
+        FeedFrame::Event(_) | FeedFrame::Lagged => false,
     };
     let wait = async { while !told(frames.recv().await.expect("the feed is gone")) {} };
     tokio::time::timeout(LONG, wait)

@@ -133,8 +133,8 @@ pub(crate) fn viewer(id: u64, length: usize) -> (Viewer, mpsc::Receiver<FeedFram
 /// What a viewer got, as words: `e3` an event with its seq, `c7` its cursor, `dxyz` a text, `lagged`.
 pub(crate) fn word(frame: &FeedFrame) -> String {
     match frame {
-        FeedFrame::Event { cursor, event, .. } => format!("e{} c{cursor}", event.seq),
-        FeedFrame::Delta { delta, .. } => match delta.as_ref() {
+        FeedFrame::Event(told) => format!("e{} c{}", told.event.seq, told.cursor),
+        FeedFrame::Delta(delta) => match delta.as_ref() {
             Delta::Text(fragment) => format!("d{}", fragment.text),
             Delta::Status(status) => status.state.to_string(),
             other => format!("{other:?}"),
