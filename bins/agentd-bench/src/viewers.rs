@@ -5,8 +5,10 @@ use crate::daemon::Bench;
 use crate::drive::{Wanted, Watcher, create_all, send};
 use crate::report::{Report, Target, percentile};
 use agentd_protocol::{AttachParams, SessionId};
-use agentd_wire::{ClientFrame, Decoder, FrameLimits, Hello, Request, VersionRange, encode};
-use anyhow::{Context as _, Result};
+use agentd_wire::{
+    ClientFrame, Decoder, FrameLimits, Hello, Push, Request, ServerFrame, VersionRange, decode, encode,
+};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -91,7 +93,7 @@ async fn turn(
 
 /// Viewers; those who read, and those who hold their connection and do nothing.
 struct Audience {
-    reading: Vec<JoinHandle<Result<()>>>,
+    reading: Vec<JoinHandle<()>>,
     _stalled: Vec<UnixStream>,
 }
 
@@ -111,8 +113,8 @@ impl Audience {
         let stalled = args.stalled.min(args.viewers);
         let mut reading = Vec::new();
         for _ in stalled..args.viewers {
-            let viewer = attach(bench, session).await?;
-            reading.push(tokio::spawn(count(viewer, Arc::clone(seen))));
+            let viewer = Viewer::attach(bench, session).await?;
+            reading.push(tokio::spawn(viewer.count(Arc::clone(seen))));
         }
         let mut standing = Vec::new();
         for _ in 0..stalled {
@@ -134,48 +136,68 @@ fn params(session: SessionId) -> AttachParams {
     }
 }
 
-/// Takes frames and counts them. What is in them is not read: a viewer has a machine of its own, and this one is shared with
-/// the daemon that is measured.
-async fn count(mut stream: UnixStream, seen: Arc<AtomicU64>) -> Result<()> {
-    let mut decoder = Decoder::new(FrameLimits::of_answers());
-    let mut chunk = vec![0; CHUNK];
-    loop {
-        let length = stream.read(&mut chunk).await?;
-        if length == 0 {
-            return Ok(());
+/// A viewer that has caught up with the session.
+struct Viewer {
+    stream: UnixStream,
+    decoder: Decoder,
+}
+
+impl Viewer {
+    async fn attach(bench: &Bench, session: SessionId) -> Result<Self> {
+        let limits = FrameLimits::of_answers();
+        let mut stream = UnixStream::connect(bench.socket()).await?;
+        let hello = ClientFrame::Hello(Hello {
+            protocol: VersionRange::OURS,
+            client: "agentd-bench/viewer".to_owned(),
+            token: None,
+        });
+        stream.write_all(&encode(&hello, limits.max_frame_bytes)?).await?;
+        let attach = ClientFrame::Request(Request {
+            id: 1,
+            method: "session.attach".to_owned(),
+            params: serde_json::to_value(params(session))?,
+        });
+        stream
+            .write_all(&encode(&attach, limits.max_frame_bytes)?)
+            .await?;
+        let decoder = Decoder::new(limits);
+        let mut viewer = Self { stream, decoder };
+        loop {
+            let frame = decode::<ServerFrame>(&viewer.frame().await?, limits)?;
+            match frame {
+                ServerFrame::Push {
+                    push: Push::Synced(_),
+                    ..
+                } => return Ok(viewer),
+                ServerFrame::Fault { fault, .. } => bail!("a viewer could not attach: {fault}"),
+                _ => {}
+            }
         }
-        decoder.feed(chunk.get(..length).unwrap_or_default());
-        while decoder.next_frame()?.is_some() {
+    }
+
+    /// The next frame as it came.
+    async fn frame(&mut self) -> Result<Vec<u8>> {
+        let mut chunk = [0; CHUNK];
+        loop {
+            if let Some(frame) = self.decoder.next_frame()? {
+                return Ok(frame);
+            }
+            let length = self.stream.read(&mut chunk).await?;
+            ensure!(length > 0, "the daemon closed a viewer's connection");
+            self.decoder.feed(chunk.get(..length).unwrap_or_default());
+        }
+    }
+
+    /// Takes frames and counts them. What is in them is not read: a viewer has a machine of its own, and this one is shared
+    /// with the daemon that is measured.
+    async fn count(mut self, seen: Arc<AtomicU64>) {
+        while self.frame().await.is_ok() {
             seen.fetch_add(1, Ordering::Relaxed);
         }
     }
 }
 
-/// Attaches, reads the first of the answer and then nothing more.
+/// A viewer that has caught up and reads nothing more.
 pub(crate) async fn stall(bench: &Bench, session: SessionId) -> Result<UnixStream> {
-    let mut stream = attach(bench, session).await?;
-    let mut first = [0; 64];
-    stream.read_exact(&mut first).await?;
-    Ok(stream)
-}
-
-/// A connection that asked to follow a session.
-async fn attach(bench: &Bench, session: SessionId) -> Result<UnixStream> {
-    let limits = FrameLimits::of_answers();
-    let mut stream = UnixStream::connect(bench.socket()).await?;
-    let hello = ClientFrame::Hello(Hello {
-        protocol: VersionRange::OURS,
-        client: "agentd-bench/viewer".to_owned(),
-        token: None,
-    });
-    stream.write_all(&encode(&hello, limits.max_frame_bytes)?).await?;
-    let attach = ClientFrame::Request(Request {
-        id: 1,
-        method: "session.attach".to_owned(),
-        params: serde_json::to_value(params(session))?,
-    });
-    stream
-        .write_all(&encode(&attach, limits.max_frame_bytes)?)
-        .await?;
-    Ok(stream)
+    Ok(Viewer::attach(bench, session).await?.stream)
 }

@@ -12,12 +12,19 @@ struct Kid;
 ///
 /// # Errors
 /// When the supervisor is going down.
-pub async fn spawn_kid<F>(work: F, supervisor: ActorCell) -> Result<ActorCell, SpawnErr>
+pub fn spawn_kid<F>(
+    work: F,
+    supervisor: ActorCell,
+) -> impl Future<Output = Result<ActorCell, SpawnErr>> + Send + use<F>
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let (kid, _) = Actor::spawn_linked(None, Kid, Box::pin(work), supervisor).await?;
-    Ok(kid.get_cell())
+    // Before the first step, since the work is large and would lie in the future of each caller.
+    let work: Work = Box::pin(work);
+    async move {
+        let (kid, _) = Actor::spawn_linked(None, Kid, work, supervisor).await?;
+        Ok(kid.get_cell())
+    }
 }
 
 impl Actor for Kid {

@@ -11,9 +11,9 @@ use tokio::time::sleep;
 /// Viewers that are written to at once, whatever comes.
 const FEW: u64 = 8;
 /// What each of more than a few adds to the pause of all.
-const EACH: Duration = Duration::from_micros(250);
-/// The longest pause.
-const MOST: Duration = Duration::from_millis(50);
+const EACH: Duration = Duration::from_micros(500);
+/// The longest pause: a person sees no shorter one.
+const MOST: Duration = Duration::from_millis(100);
 
 /// The viewers of a node.
 #[derive(Debug, Clone, Default)]
@@ -66,7 +66,7 @@ mod tests {
     #[test]
     fn i6_the_more_viewers_there_are_the_less_often_each_is_written_to() {
         assert_eq!(pause(FEW, 1), Duration::ZERO);
-        assert_eq!(pause(100, 16), Duration::from_millis(25));
+        assert_eq!(pause(100, 16), Duration::from_millis(50));
         assert!(pause(100, 1) < pause(100, 16));
         assert_eq!(pause(100_000, 0), MOST);
     }

@@ -14,6 +14,7 @@ use fork::{Fork, fork};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, chdir, getpid, getppid, pidfd_open,
     set_parent_process_death_signal, setsid, wait,
@@ -95,9 +96,9 @@ impl Nursery {
                 break;
             };
             let nursery = getpid();
-            if let Some(socket) = self.bear(descriptors)? {
+            if self.bear() {
                 drop(self);
-                return begin(&birth, socket, nursery).map(|()| Part::Warden);
+                return begin(&birth, descriptors, nursery).map(|()| Part::Warden);
             }
         }
         self.see_out();
@@ -122,34 +123,43 @@ impl Nursery {
         }
     }
 
-    /// Forks. In the new process: its socket.
-    fn bear(&mut self, descriptors: Vec<OwnedFd>) -> Result<Option<OwnedFd>, SandboxError> {
+    /// Forks; whether this is the new process.
+    fn bear(&mut self) -> bool {
         let pid = match fork() {
-            Ok(Fork::Child) => {
-                return descriptors
-                    .into_iter()
-                    .next()
-                    .map(Some)
-                    .ok_or(SandboxError::WardenGone);
-            }
+            Ok(Fork::Child) => return true,
             Ok(Fork::Parent(pid)) => pid,
             Err(error) => {
-                let message = error.to_string();
-                return send(&self.socket, &Born::Not { message }, &[]).map(|()| None);
+                self.say(
+                    &Born::Not {
+                        message: error.to_string(),
+                    },
+                    None,
+                );
+                return false;
             }
         };
         self.wardens.insert(pid);
         // It was not waited for yet, so the number is still its own.
-        let found = Pid::from_raw(pid).ok_or(SandboxError::WardenGone)?;
-        match pidfd_open(found, PidfdFlags::empty()) {
-            Ok(process) => send(&self.socket, &Born::Alive, &[process.as_fd()]),
+        let process = Pid::from_raw(pid).ok_or(Errno::SRCH);
+        match process.and_then(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+            Ok(process) => self.say(&Born::Alive, Some(&process)),
             Err(errno) => {
                 signal(pid, Signal::KILL);
-                let message = errno.to_string();
-                send(&self.socket, &Born::Not { message }, &[])
+                self.say(
+                    &Born::Not {
+                        message: errno.to_string(),
+                    },
+                    None,
+                );
             }
         }
-        .map(|()| None)
+        false
+    }
+
+    /// A daemon that is gone does not hear it; the next look at its socket tells so.
+    fn say(&self, born: &Born, process: Option<&OwnedFd>) {
+        let descriptors: Vec<_> = process.into_iter().map(OwnedFd::as_fd).collect();
+        let _ = send(&self.socket, born, &descriptors);
     }
 
     /// Waits for the last warden. A tool may have stopped its own.
@@ -157,13 +167,13 @@ impl Nursery {
         for pid in self.wardens {
             signal(pid, Signal::CONT);
         }
-        while !matches!(wait(WaitOptions::empty()), Err(errno) if errno != rustix::io::Errno::INTR) {}
+        while !matches!(wait(WaitOptions::empty()), Err(errno) if errno != Errno::INTR) {}
     }
 }
 
 /// The first steps of a warden.
-fn begin(birth: &Birth, socket: OwnedFd, nursery: Pid) -> Result<(), SandboxError> {
-    let failed = |errno: rustix::io::Errno| SandboxError::Message(errno.to_string());
+fn begin(birth: &Birth, descriptors: Vec<OwnedFd>, nursery: Pid) -> Result<(), SandboxError> {
+    let failed = |errno: Errno| SandboxError::Message(errno.to_string());
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed)?;
     if getppid() != Some(nursery) {
         return Err(SandboxError::WardenGone);
@@ -173,6 +183,7 @@ fn begin(birth: &Birth, socket: OwnedFd, nursery: Pid) -> Result<(), SandboxErro
         // Where the kernel does not let it in, the watch still looks at what is used.
         let _ = enter(door);
     }
+    let socket = descriptors.into_iter().next().ok_or(SandboxError::WardenGone)?;
     dup2_stdin(socket).map_err(failed)?;
     chdir(&birth.workdir).map_err(failed)
 }
