@@ -1,15 +1,15 @@
-//! The way of a warden into its group of processes, before it starts anything.
+//! The way into a group of processes, for a warden that another program builds the walls around.
 
 use crate::leaf::enter;
+use crate::resident::FAILED;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// The second argument of a warden that goes into a group first. Then comes the door of the group, and after it the
-/// program to become, if it is another one.
+/// The second argument of a process that goes into a group first. Then come the door of the group and the program to become.
 pub(crate) const ENTER_ARG: &str = "enter";
 
-/// Goes into the group that the arguments name, and becomes the program that they name. Nothing when this process goes on
-/// as a warden.
+/// Goes into the group that the arguments name, and becomes the program that they name. Nothing when they say nothing of it;
+/// an exit code when it could not be done.
 #[expect(
     clippy::disallowed_methods,
     reason = "it becomes the program that builds the walls"
@@ -23,7 +23,8 @@ pub(crate) fn asked() -> Option<ExitCode> {
     let door = words.next()?;
     // Where the kernel does not let it in, the watch still looks at what is used.
     let _ = enter(Path::new(&door));
-    let program = words.next()?;
-    let _ = Command::new(program).args(words).exec();
-    Some(ExitCode::from(70))
+    if let Some(program) = words.next() {
+        let _ = Command::new(program).args(words).exec();
+    }
+    Some(FAILED.into())
 }

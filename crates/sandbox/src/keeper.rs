@@ -62,26 +62,13 @@ pub(crate) async fn start(
         }
     }
     let leaf = Leaf::make(spec.bounds);
-    let failed = |source| SandboxError::WardenStart {
-        exe: spec.exe.clone(),
-        source,
-    };
-    let process = match walls {
-        Some(walls) if walls.level == SandboxLevel::Isolated => {
-            let mut command = isolated(spec, walls, network.as_ref(), leaf.as_ref())?;
-            command
-                .env(MARKER, &marker)
-                .current_dir(&spec.workdir)
-                .stdin(socket);
-            Process::Spawned(forker::spawn(command).await.map_err(failed)?)
-        }
-        Some(_) | None => {
-            let birth = Birth {
-                workdir: spec.workdir.clone(),
-                door: leaf.as_ref().map(Leaf::door),
-            };
-            let forked = forker::fork(spec.exe.clone(), birth, socket).await;
-            Process::Forked(forked.map_err(failed)?)
+    let process = match process(spec, walls, &marker, socket, network.as_ref(), leaf.as_ref()).await {
+        Ok(process) => process,
+        Err(error) => {
+            if let Some(leaf) = leaf {
+                let _ = spawn_blocking(move || leaf.end()).await;
+            }
+            return Err(error);
         }
     };
     let (gone_tx, gone) = watch::channel(false);
@@ -95,6 +82,39 @@ pub(crate) async fn start(
         gone_tx.send_replace(true);
     });
     Ok((environment, gone))
+}
+
+async fn process(
+    spec: &WardenSpec,
+    walls: Option<&Confinement>,
+    marker: &str,
+    socket: OwnedFd,
+    network: Option<&Opened>,
+    leaf: Option<&Leaf>,
+) -> Result<Process, SandboxError> {
+    let failed = |source| SandboxError::WardenStart {
+        exe: spec.exe.clone(),
+        source,
+    };
+    match walls {
+        Some(walls) if walls.level == SandboxLevel::Isolated => {
+            let mut command = isolated(spec, walls, network, leaf)?;
+            command
+                .env(MARKER, marker)
+                .current_dir(&spec.workdir)
+                .stdin(socket);
+            let child = forker::spawn(command).await;
+            child.map(Process::Spawned).map_err(failed)
+        }
+        Some(_) | None => {
+            let birth = Birth {
+                workdir: spec.workdir.clone(),
+                door: leaf.map(Leaf::door),
+            };
+            let forked = forker::fork(spec.exe.clone(), birth, socket).await;
+            forked.map(Process::Forked).map_err(failed)
+        }
+    }
 }
 
 /// What commands see, with the directories behind it made and looked at.

@@ -73,6 +73,7 @@ impl Nursery {
         let failed = |error: io::Error| SandboxError::Message(error.to_string());
         launch::close_inherited();
         let _ = setsid();
+        let _ = set_name(c"agentd-nursery");
         let mask = launch::taken_signals();
         mask.thread_block().map_err(|errno| failed(errno.into()))?;
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)

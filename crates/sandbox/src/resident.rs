@@ -41,7 +41,7 @@ const AGAIN: Duration = Duration::from_millis(10);
 const END_WITHIN: Duration = Duration::from_secs(10);
 
 /// The exit code of a warden that could not begin (`EX_SOFTWARE`).
-const FAILED: u8 = 70;
+pub(crate) const FAILED: u8 = 70;
 
 /// Where commands stand when the kernel needs memory: before everything that did not say so.
 const FIRST_TO_GO: &str = "800";
