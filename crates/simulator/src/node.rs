@@ -106,12 +106,12 @@ impl World {
             Err(error) => {
                 slot.loading = false;
                 let waiting = std::mem::take(&mut slot.waiting);
+                self.say(|| format!("session {} cannot be loaded: {error}", session.short()));
+                let fault = Fault::from(error);
                 for order in waiting {
-                    let fault = Fault::from(StoreError::Busy("it cannot be loaded"));
-                    self.asker(&order).done.answer(Err(fault));
+                    self.asker(&order).done.answer(Err(fault.clone()));
                 }
                 self.take_answers();
-                self.say(|| format!("session {} cannot be loaded: {error}", session.short()));
             }
         }
     }
