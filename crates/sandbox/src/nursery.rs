@@ -163,7 +163,7 @@ impl Nursery {
         let _ = send(&self.socket, born, &descriptors);
     }
 
-    /// Waits for the last warden. A tool may have stopped its own.
+    /// Waits for the last warden, each of which has a deadline of its own for its end. A tool may have stopped it.
     fn see_out(self) {
         for pid in self.wardens {
             signal(pid, Signal::CONT);
