@@ -1,9 +1,9 @@
 //! The one checker of what a fault may leave behind: logs as the protocol tells them, logs as the database has them, the
 //! files that commands wrote, the audit file.
 
-use crate::follow::{check_log, within};
+use crate::follow::{try_log, within};
 use agentd_audit::Chain;
-use agentd_client::Client;
+use agentd_client::{Client, ClientError};
 use agentd_protocol::{Event, EventBody, ListParams, Seq, SessionId};
 use agentd_store::{Options, Range, open};
 use agentd_turn::Witness;
@@ -30,15 +30,18 @@ pub struct Logs(pub BTreeMap<SessionId, Vec<Event>>);
 
 impl Logs {
     /// What the protocol tells, checked.
-    pub async fn told(client: &Client) -> Self {
+    ///
+    /// # Errors
+    /// The daemon did not tell all of it.
+    pub async fn told(client: &Client) -> Result<Self, ClientError> {
         let all = ListParams {
             all: true,
             ..ListParams::default()
         };
-        let rows = within("the list answers", client.list(&all)).await;
+        let rows = within("the list answers", client.list(&all)).await?;
         let mut logs = BTreeMap::new();
-        for row in rows.expect("sessions can be listed") {
-            let events = check_log(client, &row.session.to_string()).await;
+        for row in rows {
+            let events = try_log(client, &row.session.to_string()).await?;
             assert!(
                 row.seq <= events.len() as Seq,
                 "I2: the row of {} knows more than its log",
@@ -46,7 +49,7 @@ impl Logs {
             );
             logs.insert(row.session, events);
         }
-        Self(logs)
+        Ok(Self(logs))
     }
 
     /// What the database has, after its daemon is gone, checked. It must be sound.

@@ -188,11 +188,14 @@ impl Daemon {
         self.signal(rustix::process::Signal::TERM);
     }
 
-    /// Waits for its end.
+    /// Waits for its end, and until its last words were read.
     pub async fn ended(&mut self) -> ExitStatus {
-        within("the daemon ends", self.child.wait())
+        let status = within("the daemon ends", self.child.wait())
             .await
-            .expect("it can be waited for")
+            .expect("it can be waited for");
+        // Both copies drop their end when they have read all. A process that outlives the daemon may hold its outputs.
+        let _ = tokio::time::timeout(LAST_WORDS, self.said.wait_for(|_| false)).await;
+        status
     }
 
     /// The same in the same directory without faults; it may not have become ready yet.
@@ -291,5 +294,7 @@ async fn copy(from: impl tokio::io::AsyncRead + Unpin, to: Arc<Mutex<watch::Send
     }
 }
 
+/// How long to wait for the end of the outputs of a daemon that has ended.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 /// Patience with the real world.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(180);

@@ -116,6 +116,16 @@ impl Follower {
 
 /// Reads a whole log through the protocol and checks what must hold of every log.
 pub async fn check_log(client: &Client, session: &str) -> Vec<Event> {
+    try_log(client, session)
+        .await
+        .expect("the session can be exported")
+}
+
+/// The same of a daemon that may be dying.
+///
+/// # Errors
+/// The log could not be told.
+pub async fn try_log(client: &Client, session: &str) -> Result<Vec<Event>, ClientError> {
     let (mut events, mut lines): (Vec<Event>, Vec<String>) = (Vec::new(), Vec::new());
     loop {
         let after_seq = events.last().map_or(0, |event| event.seq);
@@ -124,9 +134,7 @@ pub async fn check_log(client: &Client, session: &str) -> Vec<Event> {
             after_seq,
             limit: 0,
         };
-        let page = within("export answers", client.export(&params))
-            .await
-            .expect("the session can be exported");
+        let page = within("export answers", client.export(&params)).await?;
         events.extend(
             page.lines
                 .iter()
@@ -139,7 +147,7 @@ pub async fn check_log(client: &Client, session: &str) -> Vec<Event> {
     }
     keep_log(&lines);
     check_events(&events);
-    events
+    Ok(events)
 }
 
 /// With `AGENTD_KEEP_LOGS`, the directory for it, the log stays as a file named after the test: see `tests/golden`.

@@ -26,7 +26,7 @@ pub use aimock::Aimock;
 pub use binaries::{Binaries, binaries};
 pub use checker::{Logs, check_audit, check_effects, check_events};
 pub use daemon::{CANARY, Daemon, DaemonOptions, Finished};
-pub use follow::{Follower, check_log, keep_log, within};
+pub use follow::{Follower, check_log, keep_log, try_log, within};
 pub use processes::{children_of, eventually, marked, signal, state_of, status_of, working_in};
 pub use skip::skipped;
 pub use tap::Tap;

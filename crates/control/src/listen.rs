@@ -8,12 +8,17 @@ use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 /// Bytes that a socket's address holds, without the final zero.
 const MAX_PATH: usize = 107;
 /// How long a daemon may take to take a connection before we believe that it lives all the same.
 const KNOCK: Duration = Duration::from_secs(1);
+/// How long the lock of a daemon that was just killed may outlive it: a process that it was about to start has its
+/// descriptors until it has become that program.
+const GIVEN_UP_WITHIN: Duration = Duration::from_secs(1);
+/// How often the lock is tried.
+const TRY_EVERY: Duration = Duration::from_millis(20);
 
 /// An open socket. Dropping it removes the file and lets another daemon have the path.
 #[derive(Debug)]
@@ -60,7 +65,7 @@ pub async fn bind(path: &Path) -> Result<Listener, ControlError> {
             .create(dir)
             .map_err(|source| io(dir, source))?;
     }
-    let lock = lock(path)?;
+    let lock = lock(path).await?;
     clear_stale(path).await?;
     let socket = UnixListener::bind(path).map_err(|source| io(path, source))?;
     std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(|source| io(path, source))?;
@@ -71,7 +76,7 @@ pub async fn bind(path: &Path) -> Result<Listener, ControlError> {
     })
 }
 
-fn lock(path: &Path) -> Result<File, ControlError> {
+async fn lock(path: &Path) -> Result<File, ControlError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let name = PathBuf::from(name);
@@ -81,12 +86,18 @@ fn lock(path: &Path) -> Result<File, ControlError> {
         .mode(0o600)
         .open(&name);
     let file = file.map_err(|source| io(&name, source))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(ControlError::InUse {
-            path: path.to_owned(),
-        }),
-        Err(TryLockError::Error(source)) => Err(io(&name, source)),
+    let deadline = Instant::now() + GIVEN_UP_WITHIN;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => sleep(TRY_EVERY).await,
+            Err(TryLockError::WouldBlock) => {
+                return Err(ControlError::InUse {
+                    path: path.to_owned(),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(io(&name, source)),
+        }
     }
 }
 

@@ -209,7 +209,7 @@ async fn stream<C: Caller>(caller: &C, start: &CallStart, news: &News, permit: &
             biased;
             Some(piece) = pieces.recv() => {
                 permit.works();
-                if !std::mem::replace(&mut begun, true) && let Some(struck) = struck(fault::MODEL_FIRST) {
+                if let Some(struck) = first(&mut begun) {
                     return struck;
                 }
                 merger.push(piece, Instant::now());
@@ -221,11 +221,23 @@ async fn stream<C: Caller>(caller: &C, start: &CallStart, news: &News, permit: &
             news.flush(&mut merger).await;
         }
     };
+    // An answer that came all at once is here whole before its first piece was taken.
     while let Ok(piece) = pieces.try_recv() {
+        if let Some(struck) = first(&mut begun) {
+            return struck;
+        }
         merger.push(piece, Instant::now());
     }
     news.flush(&mut merger).await;
     called
+}
+
+/// Passes the fault point of an answer's first piece.
+fn first(begun: &mut bool) -> Option<Called> {
+    match std::mem::replace(begun, true) {
+        true => None,
+        false => struck(fault::MODEL_FIRST),
+    }
 }
 
 /// A fault point that is armed to fail: the call broke off.

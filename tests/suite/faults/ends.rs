@@ -104,7 +104,7 @@ async fn i1_sigterm_with_two_hundred_running_sessions_loses_nothing_and_a_second
         client.create(&params).await.unwrap();
     }
     server.until(|seen| seen.open == SESSIONS as u64).await;
-    let before = Logs::told(&client).await;
+    let before = Logs::told(&client).await.expect("the logs are told");
     first.terminate();
     eventually("it says that it stops", || first.said().contains("stopping")).await;
     first.signal(Signal::TERM);

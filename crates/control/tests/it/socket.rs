@@ -27,6 +27,20 @@ async fn a_socket_that_is_served_is_not_taken_over() {
     server.client().await.ok("node.status", json!({})).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_lock_that_outlives_its_daemon_for_a_moment_is_waited_for() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.sock");
+    let held = std::fs::File::create(dir.path().join("a.sock.lock")).unwrap();
+    held.try_lock().unwrap();
+    let opening = bind(&path);
+    let mut opening = std::pin::pin!(opening);
+    let moment = std::time::Duration::from_millis(300);
+    assert!(tokio::time::timeout(moment, &mut opening).await.is_err());
+    drop(held);
+    opening.await.unwrap();
+}
+
 #[tokio::test]
 async fn a_stale_socket_is_replaced_and_anything_else_is_left_alone() {
     let dir = tempfile::tempdir().unwrap();
