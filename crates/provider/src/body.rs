@@ -121,8 +121,7 @@ const CACHE_MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 /// The provider looks for a cached prefix at its marks and at so many blocks before each, less a margin.
 const LOOKBACK: usize = 18;
 
-/// Messages are put together into fragments of up to this many bytes: a few large writes instead of many small ones, for a
-/// copy per message that does not grow with the conversation.
+/// Messages are put together into fragments of up to this many bytes: a few large writes instead of many small ones.
 const FRAGMENT: usize = 96 << 10;
 
 /// The encoded messages of one conversation for one model. Bytes once written stay, so that the provider's prompt cache
@@ -187,34 +186,40 @@ impl EncodedHistory {
 
     fn push(&mut self, encoded: Encoded) {
         let (length, markable) = (encoded.bytes.len(), encoded.markable);
-        self.append(encoded);
+        self.append(&encoded);
         if let Some(at) = markable {
             let end: usize = self.fragments.iter().map(Bytes::len).sum();
             self.markable = Some(end.saturating_sub(length).saturating_add(at));
         }
     }
 
-    fn append(&mut self, encoded: Encoded) {
+    /// A new message takes in the fragments before it that are not much longer, as far as they fit: so each byte is copied
+    /// a few times only, and few fragments are left.
+    fn append(&mut self, encoded: &Encoded) {
         self.open = encoded.open;
-        let Some(mut last) = self.fragments.pop() else {
-            self.fragments.push(encoded.bytes.into());
-            return;
+        let comma: &[u8] = match self.fragments.last_mut() {
+            Some(last) if encoded.joins => {
+                last.truncate(last.len().saturating_sub(TEXT_END));
+                b""
+            }
+            Some(_) => b",",
+            None => b"",
         };
-        if encoded.joins {
-            last.truncate(last.len().saturating_sub(TEXT_END));
+        let (mut from, mut length) = (self.fragments.len(), comma.len() + encoded.bytes.len());
+        for before in self.fragments.iter().rev() {
+            if before.len() > length.saturating_mul(2) || before.len() + length > FRAGMENT {
+                break;
+            }
+            from -= 1;
+            length += before.len();
         }
-        let comma: &[u8] = if encoded.joins { b"" } else { b"," };
-        if last.len() + encoded.bytes.len() <= FRAGMENT {
-            self.fragments
-                .push([&last, comma, &encoded.bytes].concat().into());
-        } else {
-            self.fragments.push(last);
-            self.fragments.push(if comma.is_empty() {
-                encoded.bytes.into()
-            } else {
-                [comma, &encoded.bytes].concat().into()
-            });
+        let mut merged = Vec::with_capacity(length);
+        for fragment in self.fragments.drain(from..) {
+            merged.extend_from_slice(&fragment);
         }
+        merged.extend_from_slice(comma);
+        merged.extend_from_slice(&encoded.bytes);
+        self.fragments.push(merged.into());
     }
 
     /// The fragments of this request, the cache mark among them.

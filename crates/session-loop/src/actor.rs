@@ -54,7 +54,8 @@ impl Actor for SessionLoop {
         message: SessionMsg,
         shell: &mut Shell,
     ) -> Result<(), ActorProcessingErr> {
-        shell.take(message).await?;
+        // Held apart, so that a session that waits for a message does not keep room for the handling of one (7 KB, twice).
+        Box::pin(shell.take(message)).await?;
         if let Some(reason) = shell.finish() {
             me.stop(Some(reason.to_owned()));
         }

@@ -9,6 +9,7 @@ use crate::shape::{LINE_CHARS, cut_line, page};
 use crate::suggest::nearest;
 use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
 use agentd_sandbox::{Beneath, OpenFile, SandboxError};
+use memchr::{memchr, memchr_iter};
 use serde_json::json;
 use std::borrow::Cow;
 use std::io::Read as _;
@@ -101,7 +102,7 @@ fn show(
     let text = String::from_utf8_lossy(content);
     let lossy = matches!(text, Cow::Owned(_));
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let total = text.lines().count();
+    let total = count_lines(text);
     let first = usize::try_from(prepared.number("offset").unwrap_or(1)).unwrap_or(usize::MAX);
     let name = path.display();
     if total == 0 {
@@ -122,11 +123,10 @@ fn show(
         .unwrap_or(usize::MAX)
         .min(wanted);
     let max_bytes = usize::try_from(ctx.limits.max_bytes).unwrap_or(usize::MAX);
-    let numbered = text
+    let numbered = from_line(text, first)
         .lines()
         .enumerate()
-        .skip(first - 1)
-        .map(|(at, line)| Cow::Owned(format!("{:>6}|{}", at + 1, cut_line(line, LINE_CHARS))));
+        .map(|(at, line)| Cow::Owned(format!("{:>6}|{}", first + at, cut_line(line, LINE_CHARS))));
     let page = page(numbered, max_lines, max_bytes);
     let last = first - 1 + page.lines;
     let mut notes = Vec::new();
@@ -155,6 +155,21 @@ fn show(
         spill: None,
     });
     outcome
+}
+
+/// As [`str::lines`] counts them.
+fn count_lines(text: &str) -> usize {
+    let ends = memchr_iter(b'\n', text.as_bytes()).count();
+    ends + usize::from(!text.is_empty() && !text.ends_with('\n'))
+}
+
+/// From the start of a line, of which the first is 1; nothing when there is no such line.
+fn from_line(text: &str, first: usize) -> &str {
+    let Some(before) = first.checked_sub(2) else {
+        return text;
+    };
+    let end = memchr_iter(b'\n', text.as_bytes()).nth(before);
+    end.and_then(|end| text.get(end + 1..)).unwrap_or_default()
 }
 
 /// A file that was not read to its end is not known, so it cannot be edited.
@@ -256,10 +271,23 @@ pub(crate) fn binary_kind(content: &[u8]) -> Option<&'static str> {
         .find(|(magic, _)| content.starts_with(magic))
         .map(|(_, kind)| *kind);
     known.or_else(|| {
-        content
-            .iter()
-            .take(8192)
-            .any(|byte| *byte == 0)
-            .then_some("a binary file")
+        let beginning = content.get(..8192).unwrap_or(content);
+        memchr(0, beginning).map(|_| "a binary file")
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{count_lines, from_line};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn lines_are_those_of_the_standard_library(text in "[a\r\n\u{e4}]{0,40}", first in 1_usize..12) {
+            prop_assert_eq!(count_lines(&text), text.lines().count());
+            let ours: Vec<&str> = from_line(&text, first).lines().collect();
+            let theirs: Vec<&str> = text.lines().skip(first - 1).collect();
+            prop_assert_eq!(ours, theirs);
+        }
+    }
 }

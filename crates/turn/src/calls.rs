@@ -136,7 +136,7 @@ fn open_before(durable: &Durable, kind: Kind) -> u32 {
     }
 }
 
-fn kind_of(durable: &Durable, plans: &BTreeMap<ToolCallId, CallPlan>, call: &OpenCall) -> Kind {
+fn kind_of(durable: &Durable, plans: &BTreeMap<ToolCallId, Box<CallPlan>>, call: &OpenCall) -> Kind {
     let of = |effect| {
         if effect == EffectClass::Read {
             Kind::Read
@@ -174,7 +174,7 @@ fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId) -> bool {
         sandbox,
         talk,
         ..
-    } = plan;
+    } = *plan;
     if let Some(Talk::Delegate(order)) = talk {
         delegate::start(draft, tool_call, title, sandbox, order.purpose);
         return true;

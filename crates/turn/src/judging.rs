@@ -64,7 +64,7 @@ fn ruled(draft: &mut Draft<'_, '_>, id: ToolCallId, ruling: Ruling) {
     let volatile = draft.volatile();
     match &mut volatile.answer {
         Some(answer) => {
-            answer.rulings.insert(id, ruling);
+            answer.rulings.insert(id, Box::new(ruling));
             let complete = calls_of(answer).all(|(id, ..)| answer.rulings.contains_key(&id));
             if let Some(answer) = complete.then(|| volatile.answer.take()).flatten() {
                 commit(draft, answer);
@@ -84,7 +84,7 @@ fn commit(draft: &mut Draft<'_, '_>, mut answer: Answer) {
     let mut rulings = rulings;
     for id in order {
         hooks::write_waiting(draft, id);
-        match rulings.remove(&id) {
+        match rulings.remove(&id).map(|ruling| *ruling) {
             Some(Ruling::Verdict(verdict, plan)) => {
                 asks.extend(give(draft, id, verdict, plan));
             }
@@ -143,8 +143,9 @@ fn give(
         verdict,
     });
     let plan = plan.filter(|_| kind != VerdictKind::Deny)?;
-    draft.volatile().plans.insert(id, plan.clone());
-    (kind == VerdictKind::Ask).then_some((id, plan))
+    let asked = (kind == VerdictKind::Ask).then(|| (id, plan.clone()));
+    draft.volatile().plans.insert(id, Box::new(plan));
+    asked
 }
 
 /// A call of an earlier incarnation was judged again, because its plan was lost. What people and rules decided then
@@ -172,11 +173,11 @@ fn rule_again(draft: &mut Draft<'_, '_>, id: ToolCallId, ruling: Ruling) {
             give(draft, id, verdict, plan);
         }
         (Stage::ToAsk, Ruling::Verdict(_, Some(plan))) => {
-            draft.volatile().plans.insert(id, plan.clone());
+            draft.volatile().plans.insert(id, Box::new(plan.clone()));
             approvals::ask(draft, id, &plan);
         }
         (Stage::Allowed, Ruling::Verdict(_, Some(plan))) => {
-            draft.volatile().plans.insert(id, plan);
+            draft.volatile().plans.insert(id, Box::new(plan));
         }
         (
             Stage::Named

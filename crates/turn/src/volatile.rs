@@ -33,8 +33,8 @@ pub(crate) struct Volatile {
     pub(crate) screened: BTreeMap<InputId, Option<String>>,
     /// The turn against whose end hooks have nothing.
     pub(crate) may_stop: Option<TurnId>,
-    /// How judged calls would run.
-    pub(crate) plans: BTreeMap<ToolCallId, CallPlan>,
+    /// How judged calls would run. In boxes: a map keeps room for eleven values as soon as it has one.
+    pub(crate) plans: BTreeMap<ToolCallId, Box<CallPlan>>,
     /// Calls whose kid runs.
     pub(crate) running: BTreeSet<ToolCallId>,
     /// Background jobs that run.
@@ -92,7 +92,7 @@ pub(crate) struct Answer {
     pub(crate) attempt: u32,
     /// With our tool call ids.
     pub(crate) answer: ModelAnswer,
-    pub(crate) rulings: BTreeMap<ToolCallId, Ruling>,
+    pub(crate) rulings: BTreeMap<ToolCallId, Box<Ruling>>,
 }
 
 /// What came of judging a call.

@@ -280,6 +280,26 @@ fn a_growing_history_gives_the_same_bytes_as_a_fresh_one() {
 }
 
 #[test]
+fn a_long_history_is_a_few_fragments() {
+    let spec = spec(Dialect::Anthropic);
+    let mut messages = Vec::new();
+    let mut history = EncodedHistory::new();
+    for n in 0..2_000 {
+        let role = if n % 2 == 0 { Role::User } else { Role::Assistant };
+        messages.push(message(role, vec![Block::text(format!("{n:0200}"))]));
+        history.extend(&spec, 0, &messages);
+        let bytes: usize = history.fragments.iter().map(Bytes::len).sum();
+        // Full ones, and behind them such that each is less than half of the one before.
+        let most = 2 * bytes / FRAGMENT + 12;
+        assert!(
+            history.fragments.len() <= most,
+            "{n}: {}",
+            history.fragments.len()
+        );
+    }
+}
+
+#[test]
 fn another_generation_or_model_starts_over() {
     let mut history = EncodedHistory::new();
     let spec = spec(Dialect::Anthropic);
