@@ -101,7 +101,7 @@ mod cases {
 
     async fn i5_a_hook_out_of_time_is_ended_with_all_that_it_started() {
         let script = "setsid sleep 1000 & echo $! > left; trap '' TERM; sleep 1000";
-        let hook = shell(script, Duration::from_millis(500));
+        let hook = shell(script, Duration::from_secs(5));
         let (ended, dir) = ended(&hook, Sandboxing::None, Vec::new()).await;
         assert_eq!(ended, Ended::TimedOut);
         let left = std::fs::read_to_string(dir.path().join("left")).unwrap();

@@ -21,7 +21,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// How long a server that closed its output may take to end, so that its exit can be told.
-pub(crate) const LAST_WORDS: Duration = Duration::from_millis(500);
+pub(crate) const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// The ways to servers.
 #[derive(Debug, Clone)]

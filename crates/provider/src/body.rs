@@ -167,7 +167,7 @@ impl EncodedHistory {
             let encoded = encode(spec, message, self.open, self.asked.as_deref());
             if !encoded.bytes.is_empty() {
                 blocks += encoded.blocks;
-                self.push(encoded);
+                self.push(&encoded);
             }
             if message
                 .content
@@ -184,9 +184,9 @@ impl EncodedHistory {
         self.messages = messages.len();
     }
 
-    fn push(&mut self, encoded: Encoded) {
+    fn push(&mut self, encoded: &Encoded) {
         let (length, markable) = (encoded.bytes.len(), encoded.markable);
-        self.append(&encoded);
+        self.append(encoded);
         if let Some(at) = markable {
             let end: usize = self.fragments.iter().map(Bytes::len).sum();
             self.markable = Some(end.saturating_sub(length).saturating_add(at));

@@ -250,6 +250,7 @@ mod tests {
     fn each_projects_test_fails_until_the_scripted_edit_is_made() {
         for n in 1..=3 {
             let dir = std::env::temp_dir().join(format!("agentd-demo-{}-{n}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&dir);
             std::fs::create_dir_all(&dir).unwrap();
             for (name, content) in project_files(n) {
                 std::fs::write(dir.join(name), content).unwrap();

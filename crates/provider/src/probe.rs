@@ -5,6 +5,10 @@ mod ask;
 use agentd_settings::{Dialect, Settings};
 use reqwest::Client;
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// How long a local server may take for one answer.
+const WITHIN: Duration = Duration::from_millis(300);
 
 /// A model server that answered.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -48,6 +52,11 @@ pub fn local_servers(settings: &Settings) -> Vec<(String, String)> {
 /// Asks all configured local servers at the same time what they have, for at most 600 ms. Those that answer are returned
 /// in the order of [`local_servers`].
 pub async fn probe_local(client: &Client, settings: &Settings) -> Vec<LocalServer> {
+    probe_within(client, settings, WITHIN).await
+}
+
+/// The same, for at most twice `within`.
+async fn probe_within(client: &Client, settings: &Settings, within: Duration) -> Vec<LocalServer> {
     let probes = local_servers(settings)
         .into_iter()
         .map(|(provider, url)| async move {
@@ -59,13 +68,13 @@ pub async fn probe_local(client: &Client, settings: &Settings) -> Vec<LocalServe
                 .map(|model| model.model.as_str())
                 .collect();
             let found = match dialect {
-                Dialect::Ollama => ask::ollama(client, &url, &wanted).await,
+                Dialect::Ollama => ask::ollama(client, &url, &wanted, within).await,
                 Dialect::Anthropic
                 | Dialect::OpenaiChat
                 | Dialect::OpenaiResponses
                 | Dialect::Gemini
                 | Dialect::LlamaCompletion
-                | Dialect::Scripted => ask::others(client, &url).await,
+                | Dialect::Scripted => ask::others(client, &url, within).await,
             };
             found.map(|found| LocalServer { provider, ..found })
         });

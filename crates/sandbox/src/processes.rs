@@ -89,8 +89,15 @@ pub(crate) fn below(home: i32) -> Table {
     found
 }
 
+/// How often the children are looked at again because a thread ended meanwhile: another one has its children then.
+const TRIES: usize = 16;
+
 /// The children of all threads of a process.
 fn children(pid: i32) -> Option<Vec<i32>> {
+    (0..TRIES).find_map(|_| children_now(pid))
+}
+
+fn children_now(pid: i32) -> Option<Vec<i32>> {
     let mut all = Vec::new();
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
         let list = fs::read_to_string(thread.path().join("children")).ok()?;

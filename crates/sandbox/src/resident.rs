@@ -35,6 +35,10 @@ pub const WARDEN_ARG: &str = "__warden";
 
 /// How long a command has to end by itself after TERM.
 const GRACE: Duration = Duration::from_millis(500);
+const _: () = assert!(
+    GRACE.as_millis() <= 500,
+    "a cancelled command is gone within a second"
+);
 /// Between two looks at processes that were killed and are not gone yet.
 const AGAIN: Duration = Duration::from_millis(10);
 /// After this time the end does not wait for processes that were killed and hang in the kernel.

@@ -126,7 +126,7 @@ mod cases {
             return;
         };
         let within = Timespec {
-            tv_sec: 10,
+            tv_sec: 60,
             tv_nsec: 0,
         };
         let ended = poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&within)).unwrap();
@@ -247,7 +247,10 @@ mod cases {
         let warden = warden().await;
         let before = Instant::now();
         let done = output_of(&warden, "sleep 300 & echo $!").await;
-        assert!(before.elapsed() < Duration::from_secs(3));
+        assert!(
+            before.elapsed() < Duration::from_secs(60),
+            "it waited for the sleeper"
+        );
         let [sleeper] = pids(&text(&done))[..] else {
             panic!("{done:?}")
         };
@@ -255,21 +258,22 @@ mod cases {
             pidfd_open(Pid::from_raw(sleeper).unwrap(), PidfdFlags::empty()).is_ok(),
             "it goes on"
         );
-        assert!(warden.close(Duration::from_secs(10)).await);
+        assert!(warden.close(Duration::from_secs(60)).await);
         wait_gone(sleeper);
     }
 
-    const STUBBORN: &str = "trap '' TERM
-        setsid bash -c 'trap \"\" TERM; echo $$; while :; do read -t 300 < <(:) || sleep 300; done' &
-        (setsid sleep 300 & echo $!) &
-        sleep 0.2; ";
+    /// Leaves two processes behind, and ends when both have said their numbers.
+    const STUBBORN: &str = "trap '' TERM; exec 9<> <(:)
+        setsid bash -c 'trap \"\" TERM; echo $$; echo >&9; exec 9>&-; while :; do read -t 300 < <(:) || sleep 300; done' &
+        (setsid sleep 300 9>&- & echo $!; echo >&9) &
+        read -r -u 9; read -r -u 9; exec 9>&-; ";
 
     async fn i5_all_that_is_left_behind_dies_with_the_warden() {
         let warden = warden().await;
         let done = output_of(&warden, STUBBORN).await;
         let left = pids(&text(&done));
         assert_eq!(left.len(), 2, "{done:?}");
-        assert!(warden.close(Duration::from_secs(10)).await);
+        assert!(warden.close(Duration::from_secs(60)).await);
         left.into_iter().for_each(wait_gone);
     }
 
@@ -330,7 +334,7 @@ mod cases {
             warden.run(bash("true")).await,
             Err(SandboxError::WardenGone)
         ));
-        assert!(warden.close(Duration::from_secs(10)).await);
+        assert!(warden.close(Duration::from_secs(60)).await);
         wait_gone(left);
         wait_gone(i32::try_from(running.pid()).unwrap());
     }
@@ -355,7 +359,7 @@ mod cases {
         kill(nursery, Signal::KILL);
         assert!(matches!(running.exit().await, Err(SandboxError::WardenGone)));
         for (warden, pid, left) in [(&first, one, left), (&second, other, also_left)] {
-            assert!(warden.close(Duration::from_secs(10)).await);
+            assert!(warden.close(Duration::from_secs(60)).await);
             wait_gone(pid);
             wait_gone(left);
         }
@@ -424,18 +428,18 @@ mod cases {
             ("trap '' TERM; echo a; sleep 300; sleep 300; :", 9),
         ] {
             let before = Instant::now();
-            let done = warden
-                .run(bash(script))
-                .await
-                .unwrap()
-                .collect(&spec, |_| {})
-                .await
-                .unwrap();
+            let mut running = warden.run(bash(script)).await.unwrap();
+            // Its time begins when it has said that it is there.
+            let mut word = [0; 8];
+            let Heard::Output(count) = running.hear(&mut word).await.unwrap() else {
+                panic!("it ended")
+            };
+            let done = running.collect(&spec, |_| {}).await.unwrap();
             assert_eq!(
-                (text(&done).as_str(), done.timed_out, done.exit.signal),
-                ("a\n", true, Some(signal))
+                (&word[..count], done.timed_out, done.exit.signal),
+                (&b"a\n"[..], true, Some(signal))
             );
-            assert!(before.elapsed() < Duration::from_secs(3));
+            assert!(before.elapsed() < Duration::from_secs(60));
         }
     }
 
@@ -504,11 +508,11 @@ mod cases {
         let slot = WardenSlot::new(spec(Path::new("/tmp")));
         let first = slot.get().await.unwrap();
         assert!(Arc::ptr_eq(&first, &slot.get().await.unwrap()));
-        assert!(first.close(Duration::from_secs(10)).await);
+        assert!(first.close(Duration::from_secs(60)).await);
         let second = slot.get().await.unwrap();
         assert!(!Arc::ptr_eq(&first, &second));
         let mut running = second.run(bash("sleep 300")).await.unwrap();
-        assert!(slot.close(Duration::from_secs(10)).await);
+        assert!(slot.close(Duration::from_secs(60)).await);
         assert!(matches!(running.exit().await, Err(SandboxError::WardenGone)));
         assert!(matches!(slot.get().await, Err(SandboxError::WardenGone)));
         let gone = WardenSlot::new(spec(Path::new("/no/such/dir")));

@@ -186,13 +186,13 @@ mod cases {
         let world = world();
         let done = call(
             &world.ctx,
-            json!({ "command": "echo begun; sleep 300", "timeout_ms": 300 }),
+            json!({ "command": "echo begun; sleep 300", "timeout_ms": 3_000 }),
         )
         .await
         .outcome;
         assert_eq!(done.status, ToolStatus::Timeout);
         assert!(
-            done.llm_text.starts_with("begun\n[stopped after 300 ms"),
+            done.llm_text.starts_with("begun\n[stopped after 3000 ms"),
             "{}",
             done.llm_text
         );
@@ -200,7 +200,7 @@ mod cases {
             (detail(&done, "code"), detail(&done, "timed_out")),
             (json!("E_TIMEOUT"), json!(true))
         );
-        assert!(done.duration_ms >= 300 && done.duration_ms < 5_000);
+        assert!(done.duration_ms >= 3_000 && done.duration_ms < 300_000);
     }
 
     async fn a_long_output_keeps_its_ends_and_is_spilled_whole() {
@@ -307,7 +307,7 @@ mod cases {
             return;
         };
         let within = Timespec {
-            tv_sec: 10,
+            tv_sec: 60,
             tv_nsec: 0,
         };
         let waiting =

@@ -266,7 +266,14 @@ fn what_is_projected_is_found_again() {
 /// Passes over a text of one kind of bracket must not multiply: a million of them take no longer than a moment.
 #[test]
 fn i6_hostile_text_is_searched_in_linear_time() {
-    let started = std::time::Instant::now();
+    let spent = |unit: &str, length: usize| {
+        let said = vec![Block::text(unit.repeat(length / unit.len()))];
+        let started = std::time::Instant::now();
+        let lifted = lift(said.clone(), StopReason::EndTurn, &tools());
+        let spent = started.elapsed();
+        assert_eq!(lifted, (said, StopReason::EndTurn), "{unit}");
+        spent
+    };
     for unit in [
         "{",
         "[{",
@@ -282,16 +289,11 @@ fn i6_hostile_text_is_searched_in_linear_time() {
         "</think>",
         "<tool_call>",
     ] {
-        let text = unit.repeat((1 << 20) / unit.len());
-        let said = vec![Block::text(text)];
-        assert_eq!(
-            lift(said.clone(), StopReason::EndTurn, &tools()),
-            (said, StopReason::EndTurn),
-            "{unit}"
-        );
+        // Sixteen times as much: a pass for each bracket would take 256 times as long.
+        let (some, more) = (spent(unit, 1 << 16), spent(unit, 1 << 20));
+        let most = some * 64 + std::time::Duration::from_secs(2);
+        assert!(more < most, "{unit}: {some:?}, {more:?}");
     }
-    let spent = started.elapsed();
-    assert!(spent.as_secs() < 20, "{spent:?}");
 }
 
 proptest! {

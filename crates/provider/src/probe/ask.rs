@@ -8,19 +8,17 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a local server may take for one answer.
-const WITHIN: Duration = Duration::from_millis(300);
 /// The longest answer that is read.
 const LONGEST: usize = 4 << 20;
 /// Models that are asked after one by one.
 const SHOWN: usize = 8;
 
 /// A server that lists its models as OpenAI does. That of llama.cpp tells its window and its slots at another place.
-pub(super) async fn others(client: &Client, base_url: &str) -> Option<LocalServer> {
+pub(super) async fn others(client: &Client, base_url: &str, within: Duration) -> Option<LocalServer> {
     let root = root(base_url);
     let models = client.get(format!("{root}/v1/models"));
     let props = client.get(format!("{root}/props"));
-    let (listed, props) = join(json(models), json(props)).await;
+    let (listed, props) = join(json(models, within), json(props, within)).await;
     let mut server = LocalServer::default();
     let rows = listed.as_ref().and_then(|listed| listed.get("data")?.as_array());
     for row in rows.into_iter().flatten() {
@@ -64,9 +62,14 @@ impl LocalServer {
 }
 
 /// Ollama: its models, and what those that are wanted can hold.
-pub(super) async fn ollama(client: &Client, base_url: &str, wanted: &[&str]) -> Option<LocalServer> {
+pub(super) async fn ollama(
+    client: &Client,
+    base_url: &str,
+    wanted: &[&str],
+    within: Duration,
+) -> Option<LocalServer> {
     let root = root(base_url);
-    let listed = json(client.get(format!("{root}/api/tags"))).await?;
+    let listed = json(client.get(format!("{root}/api/tags")), within).await?;
     let rows = listed.get("models")?.as_array()?;
     let models: Vec<String> = rows
         .iter()
@@ -84,7 +87,7 @@ pub(super) async fn ollama(client: &Client, base_url: &str, wanted: &[&str]) -> 
             .post(format!("{root}/api/show"))
             .header("content-type", "application/json")
             .body(json!({ "model": name }).to_string());
-        async move { Some((name.clone(), json(request).await?)) }
+        async move { Some((name.clone(), json(request, within).await?)) }
     });
     let told = join_all(asked).await;
     let mut server = LocalServer::default();
@@ -117,7 +120,7 @@ fn talks(name: &str) -> bool {
 }
 
 /// A bounded answer that is JSON and came in time.
-async fn json(request: RequestBuilder) -> Option<Value> {
+async fn json(request: RequestBuilder, within: Duration) -> Option<Value> {
     let answer = async {
         let mut response = request.send().await.ok()?.error_for_status().ok()?;
         let mut body = Vec::new();
@@ -129,5 +132,5 @@ async fn json(request: RequestBuilder) -> Option<Value> {
         }
         serde_json::from_slice(&body).ok()
     };
-    timeout(WITHIN, answer).await.ok().flatten()
+    timeout(within, answer).await.ok().flatten()
 }

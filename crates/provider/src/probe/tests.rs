@@ -2,7 +2,6 @@ use super::*;
 use crate::http::http_client;
 use agentd_settings::{ModelConfig, ProviderConfig};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -51,8 +50,12 @@ async fn probe(dialect: Dialect, path: &str, answers: Option<Answers>) -> Vec<Lo
         ..ModelConfig::default()
     };
     settings.models.insert("m".into(), model);
-    let client = http_client(Duration::from_secs(1)).unwrap();
-    let found = probe_local(&client, &Arc::new(settings)).await;
+    let within = match answers {
+        Some(_) => Duration::from_secs(60),
+        None => WITHIN,
+    };
+    let client = http_client(Duration::from_secs(60)).unwrap();
+    let found = probe_within(&client, &Arc::new(settings), within).await;
     server.abort();
     found
 }

@@ -20,7 +20,10 @@ struct Place(PathBuf);
 impl Place {
     fn new(name: &str) -> Self {
         let name = format!("agentd-record-{name}-{}.toml", std::process::id());
-        Self(std::env::temp_dir().join(name))
+        let path = std::env::temp_dir().join(name);
+        // What a run with the same number left, when it was killed.
+        let _ = std::fs::remove_file(&path);
+        Self(path)
     }
 }
 

@@ -77,7 +77,7 @@ fn says(answer: Result<(ModelReply, Latency), ModelError>) -> Vec<Block> {
     answer.unwrap().0.content
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_first_attempts_fail_as_the_script_says() {
     let failure = ModelError {
         retry_after_ms: Some(50),
