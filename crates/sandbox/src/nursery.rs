@@ -15,6 +15,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, chdir, getpid, getppid, pidfd_open,
     set_parent_process_death_signal, setsid, wait,
@@ -26,7 +27,10 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
+/// How long the daemon may take for the rest of a message; after that it is given up as one that is gone.
+const REST_WITHIN: Duration = Duration::from_secs(5);
 /// The second argument of the program that makes it the nursery.
 pub(crate) const NURSERY_ARG: &str = "nursery";
 
@@ -79,6 +83,10 @@ impl Nursery {
         let signals = SignalFd::with_flags(&mask, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)
             .map_err(|errno| failed(errno.into()))?;
         let socket = rustix::io::fcntl_dupfd_cloexec(io::stdin(), 3).map_err(|errno| failed(errno.into()))?;
+        // For the rest of a message that has begun, and for an answer that nobody takes.
+        for way in [Timeout::Recv, Timeout::Send] {
+            set_socket_timeout(&socket, way, Some(REST_WITHIN)).map_err(|errno| failed(errno.into()))?;
+        }
         Ok(Self {
             socket: File::from(socket),
             signals,

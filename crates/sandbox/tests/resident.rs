@@ -18,7 +18,9 @@ mod cases {
     };
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
-    use std::io::{BufRead as _, BufReader};
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
     use std::path::{Path, PathBuf};
     use std::pin::Pin;
     use std::process::{Command, ExitCode, Stdio};
@@ -43,6 +45,7 @@ mod cases {
             i5_what_a_killed_warden_leaves_behind_is_killed,
             i5_wardens_die_with_the_process_that_they_were_forked_from_and_the_next_have_another,
             i5_a_warden_that_was_stopped_cleans_up_when_its_daemon_is_killed,
+            i5_the_process_that_wardens_are_forked_from_does_not_wait_for_the_rest_of_a_word,
             a_dropped_command_is_killed_with_its_whole_family,
             time_that_is_over_ends_the_command,
             output_is_bounded_in_memory_and_whole_in_the_spill_file,
@@ -63,7 +66,7 @@ mod cases {
         {
             println!("case {name}");
             runtime
-                .block_on(async { tokio::time::timeout(Duration::from_secs(60), case()).await })
+                .block_on(async { tokio::time::timeout(Duration::from_secs(300), case()).await })
                 .unwrap();
         }
         ExitCode::SUCCESS
@@ -380,6 +383,22 @@ mod cases {
         daemon.kill().unwrap();
         daemon.wait().unwrap();
         left.into_iter().chain(resident).for_each(wait_gone);
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test speaks with the process in the daemon's place"
+    )]
+    async fn i5_the_process_that_wardens_are_forked_from_does_not_wait_for_the_rest_of_a_word() {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let mut nursery = Command::new("/proc/self/exe")
+            .args([agentd_sandbox::WARDEN_ARG, "nursery"])
+            .stdin(OwnedFd::from(theirs))
+            .spawn()
+            .unwrap();
+        ours.write_all(&[0, 0]).unwrap();
+        wait_gone(nursery.id().cast_signed());
+        assert!(nursery.wait().unwrap().success());
     }
 
     async fn a_dropped_command_is_killed_with_its_whole_family() {

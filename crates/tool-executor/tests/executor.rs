@@ -56,7 +56,7 @@ mod cases {
         {
             println!("case {name}");
             runtime
-                .block_on(async { timeout(Duration::from_secs(60), case()).await })
+                .block_on(async { timeout(Duration::from_secs(300), case()).await })
                 .unwrap();
         }
         ExitCode::SUCCESS
