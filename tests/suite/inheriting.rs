@@ -337,12 +337,16 @@ async fn a_paused_root_pauses_all_below_it_also_over_a_crash_and_its_resume_resu
     let daemon = daemon.restart(None).await;
     let client = daemon.client().await;
     when(&client, "the pause is durable", all_paused).await;
-    let shown = daemon.agentctl(&["ps", "--tree"]).await.stdout;
-    assert_eq!(
-        shown.matches("the session that it works for").count(),
-        2,
-        "{shown}"
-    );
+    // A session whose log is being read says so for a moment.
+    within("those below say what they wait for", async {
+        loop {
+            let shown = daemon.agentctl(&["ps", "--tree"]).await.stdout;
+            if shown.matches("the session that it works for").count() == 2 {
+                return;
+            }
+        }
+    })
+    .await;
     let child = all(&client)
         .await
         .into_iter()

@@ -2,7 +2,7 @@
 
 use crate::api::{Api, READ, fault_of};
 use agentd_actor_kit::{Read, SupervisorMsg};
-use agentd_protocol::{Fault, ListParams, RunState, SessionId, SessionParams, Status, Summary};
+use agentd_protocol::{Fault, ListParams, RunState, SessionId, SessionParams, Status, Summary, WaitReason};
 use agentd_store::{Filter, Row};
 use std::collections::BTreeMap;
 
@@ -80,14 +80,24 @@ impl Api {
     }
 }
 
-/// A row with its live status, where it has one.
+/// A row with its live status, where it has one. A session reports its status a moment after its facts: whoever has just
+/// answered its last question must not hear that it waits for an answer.
 pub(crate) fn live(row: Row, overlay: &Overlay) -> Summary {
     let mut summary = row.summary;
     summary.seq = row.head;
-    if let Some(status) = overlay.get(&summary.session) {
+    if let Some(status) = overlay.get(&summary.session)
+        && !(waits_for_somebody(status.state) && summary.open_approvals.is_empty())
+    {
         summary.status = status.clone();
     }
     summary
+}
+
+const fn waits_for_somebody(state: RunState) -> bool {
+    matches!(
+        state,
+        RunState::Waiting(WaitReason::Approval | WaitReason::Question | WaitReason::Limit)
+    )
 }
 
 /// Whether a state is what was asked for: `running` asks for `running(model)`, too.
@@ -112,7 +122,6 @@ fn check_state(want: &str) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_protocol::WaitReason;
 
     #[test]
     fn a_family_of_states_matches_each_of_them() {

@@ -278,7 +278,16 @@ async fn lists_show_live_states_over_stored_ones_and_come_in_pages() {
         attempt: None,
         position: None,
     };
-    h.played.lock().unwrap().overlay.insert(ids[3], busy);
+    // It was answered, and has not reported that it goes on.
+    let answered = Status {
+        state: RunState::Waiting(WaitReason::Approval),
+        ..busy.clone()
+    };
+    h.played
+        .lock()
+        .unwrap()
+        .overlay
+        .extend([(ids[3], busy), (ids[2], answered)]);
     let names = |rows: Value| -> Vec<String> {
         let rows: Vec<Summary> = serde_json::from_value(rows).unwrap();
         rows.into_iter().map(|row| row.name).collect()
