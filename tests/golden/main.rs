@@ -25,8 +25,9 @@ const WITHOUT: &[(&str, &str)] = &[
     ("session.moved", "one node owns every session as yet"),
     (
         "session.imported",
-        "written only where a log came from elsewhere; crates/store tests it",
+        "folds to nothing by its type; crates/transcript and suite/redteam/import test it",
     ),
+    ("imported.event", "as session.imported"),
     (
         "context.trimmed",
         "its log has 270 KB; crates/transcript tests it",
@@ -84,7 +85,7 @@ fn events(lines: &[String]) -> Vec<Event> {
 /// The conversation as a loop makes it when it loads the session.
 fn conversation(events: &[Event]) -> Transcript {
     let mut rewinds = Rewinds::default();
-    events.iter().for_each(|event| rewinds.note(&event.body));
+    events.iter().for_each(|event| rewinds.note(event));
     let mut transcript = Transcript::new();
     let parts = match rewinds.is_empty() {
         true => vec![(0, events.len() as u64)],

@@ -70,10 +70,15 @@ async fn equal_questions_are_answered_at_once_and_others_stay_open() {
     let daemon = daemon(&server, ASKING).await;
     let client = daemon.client().await;
     let mut sessions = Vec::new();
-    for (dir, command) in [("a", "touch_M"), ("b", "touch_M"), ("c", "touch_N")] {
+    // The same call elsewhere is another question.
+    for (label, dir, command) in [
+        ("a", "a", "touch_M"),
+        ("b", "a", "touch_M"),
+        ("c", "b", "touch_M"),
+    ] {
         let params = CreateParams {
             prompt: Some(vec![Block::text(format!(
-                "plan:{dir} steps=1 command={command};"
+                "plan:{label} steps=1 command={command};"
             ))]),
             workdir: daemon.workdir(dir),
             ..CreateParams::default()
@@ -93,7 +98,7 @@ async fn equal_questions_are_answered_at_once_and_others_stay_open() {
     let decided: Vec<serde_json::Value> = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(decided.len(), 2, "{}", done.stdout);
     let there = |dir: &str, name: &str| Path::new(&daemon.workdir(dir)).join(name).exists();
-    eventually("both ran", || there("a", "M") && there("b", "M")).await;
+    eventually("they ran", || there("a", "M")).await;
     let open = daemon.agentctl(&["approvals", "-o", "name"]).await;
     assert_eq!(
         open.stdout.lines().count(),
@@ -110,5 +115,5 @@ async fn equal_questions_are_answered_at_once_and_others_stay_open() {
         "nothing is open, and that is no failure: {}",
         none.stderr
     );
-    assert!(!there("c", "N"));
+    assert!(!there("b", "M"));
 }

@@ -1,6 +1,10 @@
 //! The stranger's first command.
 
-use agentd_tests::{Daemon, DaemonOptions, eventually};
+use crate::terminals::Terminals;
+use agentd_client::{Client, ConnectOptions};
+use agentd_protocol::{ApprovalListParams, DecideParams, Decision};
+use agentd_tests::{Daemon, DaemonOptions, binaries, eventually, skipped};
+use std::path::Path;
 use std::sync::Arc;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -39,4 +43,42 @@ async fn the_demo_shows_the_main_job_and_stays_up() {
     );
     daemon.terminate();
     assert_eq!(daemon.ended().await.code(), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_a_terminal_the_demo_says_first_how_to_look_and_waits_for_who_does() {
+    const NAME: &str = "on_a_terminal_the_demo_says_first_how_to_look_and_waits_for_who_does";
+    let Some(terminals) = Terminals::start("demo") else {
+        skipped(NAME, "tmux is not installed");
+        return;
+    };
+    let home = tempfile::tempdir().unwrap();
+    let agentd = binaries().agentd.display();
+    let home = home.path().display();
+    terminals.open("demo", &format!("HOME={home} {agentd} --demo 1; exec cat"));
+    // Before the first session is created.
+    terminals.shows("demo", "attach \"demo 1\"").await;
+    terminals.shows("demo", "agentd ready on ").await;
+    let screen = terminals.screen("demo");
+    let (_, ready) = screen.split_once("agentd ready on ").unwrap();
+    let (socket, _) = ready.split_once(" (pid").unwrap();
+    let options = ConnectOptions::default();
+    let client = Client::connect(Path::new(socket), &options).await.unwrap();
+    terminals.shows("demo", "ASKS: ").await;
+    terminals.shows("demo", " approve ").await;
+    let screen = terminals.screen("demo");
+    let (told, created) = (screen.find("attach \"demo 1\""), screen.find("[1] created in"));
+    assert!(told < created, "{screen}");
+    // By itself it allows.
+    let open = client.approvals(&ApprovalListParams::default()).await.unwrap();
+    let denied = DecideParams {
+        approval: open[0].approval.to_string(),
+        decision: Some(Decision::Deny),
+        ..DecideParams::default()
+    };
+    client.decide(&denied).await.unwrap();
+    terminals.shows("demo", "answer: deny by ").await;
+    terminals.shows("demo", "Ctrl-C stops it.").await;
+    terminals.keys("demo", &["C-c"]);
+    terminals.shows("demo", "agentd stopped").await;
 }

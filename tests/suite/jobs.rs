@@ -176,10 +176,7 @@ async fn a_command_that_takes_long_goes_on_in_the_background_and_its_end_is_told
     assert!(place("tool.started") < place("job.started") && place("job.started") < place("tool.finished"));
     let fifo = std::path::Path::new(&daemon.workdir("project")).join("go");
     eventually("it waits", || fifo.exists()).await;
-    tokio::task::spawn_blocking(move || std::fs::write(fifo, "now\n"))
-        .await
-        .unwrap()
-        .unwrap();
+    tokio::fs::write(fifo, "now\n").await.unwrap();
     follower
         .until(
             "its end",
@@ -234,10 +231,7 @@ async fn run_shows_the_output_of_a_command_while_it_runs_once_and_safely() {
         if line.contains("| first") && !let_go {
             let_go = true;
             let fifo = format!("{dir}/go");
-            tokio::task::spawn_blocking(move || std::fs::write(fifo, "second\n"))
-                .await
-                .unwrap()
-                .unwrap();
+            tokio::fs::write(fifo, "second\n").await.unwrap();
         }
         seen.push(line);
     }

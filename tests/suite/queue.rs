@@ -100,6 +100,34 @@ async fn a_steer_joins_the_next_call_a_queued_input_the_next_turn_and_a_cancelle
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_a_queued_input_gets_the_answer_to_it_alone_on_stdout() {
+    let server = ModelServer::start(false).await.unwrap();
+    let daemon = daemon(&server, YOLO).await;
+    let client = daemon.client().await;
+    gate(&daemon);
+    let session = session(&daemon, &client, &format!("plan:w {WAITS}")).await;
+    let mut follower = Follower::attach(&client, &session).await;
+    tool_runs(&mut follower).await;
+    let waits = daemon
+        .agentctl_command(&["send", "--queue", "--wait", &session, "plan:own text=Second.;"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    follower
+        .until("the message is accepted", |body| {
+            matches!(body, EventBody::InputAccepted(_))
+        })
+        .await;
+    // The running turn's answer comes after the message, so the command sees it.
+    open_gate(&daemon);
+    assert_eq!(follower.turn_finished(1).await.text, "All done.");
+    let waited = within("it ends", waits.wait_with_output()).await.unwrap();
+    assert_eq!(String::from_utf8_lossy(&waited.stdout), "Second.\n");
+    assert_eq!(waited.status.code(), Some(0));
+    check_log(&client, &session).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_interrupt_ends_the_running_turn_and_starts_its_own() {
     let server = ModelServer::start(false).await.unwrap();
     let daemon = daemon(&server, YOLO).await;

@@ -128,7 +128,10 @@ async fn run_starts_a_daemon_on_the_default_socket_and_says_so_unless_that_is_fo
     );
     assert!(marked(&socket).is_empty());
 
-    let ran = at_home(home, "", &["run", "hello"]).await;
+    // The daemon's data lies in the home directory, so no session may work there.
+    let project = home.join("project");
+    std::fs::create_dir(&project).unwrap();
+    let ran = at_home(home, "", &["run", "-C", project.to_str().unwrap(), "hello"]).await;
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(!ran.stdout.trim().is_empty());
     assert!(
@@ -138,7 +141,7 @@ async fn run_starts_a_daemon_on_the_default_socket_and_says_so_unless_that_is_fo
         "{}",
         ran.stderr
     );
-    let again = at_home(home, "", &["run", "hello"]).await;
+    let again = at_home(home, "", &["run", "-C", project.to_str().unwrap(), "hello"]).await;
     assert!(!again.stderr.contains("in the background"), "{}", again.stderr);
     let rows = at_home(home, "0", &["ps", "-q"]).await;
     assert_eq!(rows.stdout.lines().count(), 2, "{}", rows.stderr);

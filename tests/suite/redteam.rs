@@ -3,8 +3,11 @@
 //! or the same call without the attack.
 
 mod changed;
+mod import;
 mod names;
+mod protected;
 mod repositories;
+mod shown;
 
 use agentd_client::Client;
 use agentd_protocol::{
@@ -192,15 +195,13 @@ async fn redteam_42_hidden_characters_in_a_command_are_shown_and_named() {
     let agent = session(&daemon, &client, "hidden", PermissionMode::Default).await;
     asked(&mut Follower::attach(&client, &agent).await, 1).await;
     let open = client.approvals(&ApprovalListParams::default()).await.unwrap();
-    let detail = &open.first().unwrap().detail;
-    assert!(
-        detail.contains(command),
-        "positive control: it is what was asked for: {detail:?}"
+    let asked = open.first().unwrap();
+    assert_eq!(
+        asked.detail, command,
+        "positive control: it is what was asked for"
     );
-    assert!(
-        detail.contains("hidden characters: U+202E U+200B U+E0041"),
-        "{detail:?}"
-    );
+    let named = |risk: &String| risk.contains("hidden characters: U+202E U+200B U+E0041");
+    assert!(asked.about.risks.iter().any(named), "{:?}", asked.about.risks);
     for args in [
         &["approvals"][..],
         &["approvals", "-o", "wide"],

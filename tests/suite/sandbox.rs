@@ -19,8 +19,8 @@ async fn at(server: &ModelServer, level: &str, read: &str) -> Option<Daemon> {
     with(server, level, &format!("read = [{read}]")).await
 }
 
-/// The same with more settings of the sandbox.
-async fn with(server: &ModelServer, level: &str, more: &str) -> Option<Daemon> {
+/// A daemon with these walls and more settings of the sandbox; none, said aloud, where the machine has no such walls.
+pub(crate) async fn with(server: &ModelServer, level: &str, more: &str) -> Option<Daemon> {
     let config = format!("{YOLO}[sandbox]\nlevel = \"{level}\"\nrequire = \"{level}\"\n{more}\n");
     let daemon = daemon(server, &config).await;
     let client = daemon.client().await;
@@ -255,4 +255,30 @@ async fn i7_redteam_21_a_session_does_not_follow_its_directory_to_another_one() 
         .await;
     assert!(matches!(said.body, EventBody::ToolFinished(_)));
     assert!(!std::path::Path::new(&away).join("here").exists());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_around_the_daemons_data_is_refused_where_no_command_could_run() {
+    for (level, _) in LEVELS {
+        let server = ModelServer::start(false).await.unwrap();
+        let Some(daemon) = at(&server, level, "").await else {
+            continue;
+        };
+        let client = daemon.client().await;
+        let around = daemon.dir.path().canonicalize().unwrap().display().to_string();
+        let params = |workdir: String| CreateParams {
+            workdir,
+            ..CreateParams::default()
+        };
+        let created = client.create(&params(around.clone())).await;
+        if level == "none" {
+            assert!(created.is_ok(), "without walls commands run there: {created:?}");
+            continue;
+        }
+        let fault = agentd_protocol::Fault::from(created.unwrap_err());
+        assert_eq!(fault.code.as_str(), "bad_workdir", "{level}");
+        assert!(fault.message.contains(&format!("{around}/data")), "{fault:?}");
+        let below = client.create(&params(daemon.workdir("below"))).await;
+        assert!(below.is_ok(), "control: {below:?}");
+    }
 }

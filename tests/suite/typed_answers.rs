@@ -71,7 +71,7 @@ async fn i7_what_was_typed_for_one_question_answers_no_other_one() {
     terminals.open("run", &run);
     terminals.shows("run", "touch A").await;
     let first = open(&client).await.remove(0).approval.short();
-    terminals.shows("run", &format!("approval {first} ")).await;
+    terminals.shows("run", &format!("approval {first}: ")).await;
     terminals.open("attach", &agentctl(&daemon, "attach typed"));
     terminals.shows("attach", "n [reason] deny:").await;
     // Two people begin an answer; a third one is faster.
@@ -191,7 +191,7 @@ async fn a_plan_is_shown_whole_before_it_is_approved() {
     asked(&mut follower, 1).await;
     let (rows, how) = ctl(&daemon, &["approvals"], 0).await;
     assert!(
-        rows.contains("plan") && how.contains("is a plan; read it with: agentctl show"),
+        rows.contains("plan") && how.contains("read one whole with: agentctl approvals APPROVAL"),
         "{rows}{how}"
     );
     for args in [["show", &session], ["logs", &session]] {
@@ -203,6 +203,8 @@ async fn a_plan_is_shown_whole_before_it_is_approved() {
     }
     if let Some(terminals) = Terminals::start("plan") {
         terminals.open("attach", &agentctl(&daemon, &format!("attach -n 1 {session}")));
+        terminals.shows("attach", "page 1 of 2").await;
+        terminals.keys("attach", &["Enter"]);
         terminals.shows("attach", "60. step number 60").await;
         terminals.shows("attach", "y allow").await;
         terminals.keys("attach", &["y", "Enter"]);

@@ -9,8 +9,8 @@ mod talk;
 mod typed;
 
 pub(crate) use act::{
-    AnswerArgs, ApprovalsArgs, CancelArgs, CancelTurnArgs, DecideArgs, LifecycleArgs, RmArgs, TargetArgs,
-    WaitArgs, WaitFor,
+    AnswerArgs, ApprovalsArgs, CancelArgs, CancelTurnArgs, DecideArgs, LifecycleArgs, RmArgs, SetArgs,
+    TargetArgs, WaitArgs, WaitFor,
 };
 pub(crate) use history::{DiffArgs, ForkArgs, RewindArgs, UndoArgs};
 pub(crate) use look::{
@@ -19,9 +19,11 @@ pub(crate) use look::{
 pub(crate) use operate::{
     CompletionArgs, ConfigArgs, ConfigVerb, DaemonArgs, DaemonVerb, DemoArgs, HelpArgs, Shell,
 };
-pub(crate) use security::{AuditArgs, AuditVerb, CheckArgs, DryRunArgs, PolicyArgs, PolicyVerb, VerifyArgs};
-pub(crate) use talk::{AttachArgs, RunArgs, SendArgs};
-pub(crate) use typed::understood;
+pub(crate) use security::{
+    AuditArgs, AuditVerb, CheckArgs, DryRunArgs, PolicyArgs, PolicyVerb, RulesArgs, RulesVerb, VerifyArgs,
+};
+pub(crate) use talk::{AttachArgs, ModeArg, RunArgs, SendArgs};
+pub(crate) use typed::{understood, verb};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
@@ -135,6 +137,8 @@ pub(crate) enum Verb {
     Pause(LifecycleArgs),
     /// Let a paused, parked or faulted session go on: a parked call is tried at once
     Resume(LifecycleArgs),
+    /// Change a session: its name, model, mode, budget or labels
+    Set(SetArgs),
     /// Put a summary in the place of a conversation's beginning
     Compact(CompactArgs),
     /// Take no more input, for good
@@ -153,7 +157,7 @@ pub(crate) enum Verb {
     Fork(ForkArgs),
     /// Print a session's exact stored lines
     Export(ExportArgs),
-    /// Make a session of exported lines
+    /// Make a session that has an exported log as its history
     Import(ImportArgs),
     /// Print events of all sessions
     Events(EventsArgs),
@@ -165,6 +169,8 @@ pub(crate) enum Verb {
     Tools,
     /// List the tool servers: state, tools, restarts, last error
     Mcp,
+    /// List and revoke what was allowed or denied for good
+    Rules(RulesArgs),
     /// Ask the permission rules: what a call would get, what other rules would change
     Policy(PolicyArgs),
     /// The record of who did what

@@ -1,67 +1,175 @@
-//! Completion of session ids from the live daemon.
+//! Completion: sessions, approvals and models from the live daemon, and the words that this program knows.
 
-use crate::cli::Global;
+use crate::cli::{Cli, Global, verb};
 use crate::dial::{Dial, connect};
 use crate::environment::Environment;
-use agentd_protocol::{ListParams, Summary};
+use crate::render::one_line;
+use crate::verbs::help::TOPICS;
+use crate::verbs::lifecycle::Order;
+use agentd_client::Client;
+use agentd_protocol::{
+    ApprovalKind, ApprovalListParams, EVENT_KINDS, ListParams, OpenApproval, RunState, Summary,
+};
+use clap::CommandFactory as _;
 use clap_complete::CompletionCandidate;
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 /// A shell that waits for a completion must not notice a daemon that is gone.
 const DEADLINE: Duration = Duration::from_millis(400);
+/// More than this no shell shows.
+const MOST: u32 = 200;
 
-/// Completers are plain functions, so the socket waits for them here.
-static SOCKET: OnceLock<PathBuf> = OnceLock::new();
+/// Completers are plain functions, so what they need waits for them here.
+static TYPED: OnceLock<Typed> = OnceLock::new();
 
-/// Keeps the socket of the environment for the completers (flags are not known to them).
-pub(crate) fn remember(environment: &Environment) {
-    if let Ok(dial) = Dial::choose(&Global::default(), environment) {
-        let _ = SOCKET.set(dial.socket);
-    }
+/// The daemon's socket, and the verb before the word that is completed.
+struct Typed {
+    socket: PathBuf,
+    verb: String,
 }
 
-/// The short ids and names of sessions that are not closed.
+/// Keeps the socket of the environment (flags are not known to completers) and the verb of the line.
+pub(crate) fn remember(environment: &Environment, args: impl Iterator<Item = OsString>) {
+    let Ok(dial) = Dial::choose(&Global::default(), environment) else {
+        return;
+    };
+    // `agentctl -- agentctl VERB ...` is what the shell's script calls.
+    let line: Vec<OsString> = args.skip_while(|arg| arg != "--").skip(1).collect();
+    let verb = verb(&line).1.to_owned();
+    let _ = TYPED.set(Typed {
+        socket: dial.socket,
+        verb,
+    });
+}
+
+/// The sessions for which the verb can do something, and the open approvals where it takes them.
 pub(crate) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
+    let verb = TYPED.get().map_or("", |typed| typed.verb.as_str());
+    let params = ListParams {
+        limit: MOST,
+        all: fits_closed(verb),
+        ..ListParams::default()
+    };
+    let asked = ask(async |client| {
+        let rows = client.list(&params).await.ok()?;
+        let open = if takes_approvals(verb) {
+            client.approvals(&ApprovalListParams::default()).await.ok()?
+        } else {
+            Vec::new()
+        };
+        Some((rows, open))
+    });
+    let (rows, open) = asked.unwrap_or_default();
+    let rows = rows.iter().filter(|row| fits(verb, row)).map(|row| {
+        let about = format!("{} ({})", one_line(&row.name, 40), row.status.state);
+        (row.session.short(), about)
+    });
+    let open = open.iter().filter(|open| answers(verb, open));
+    let open = open.map(|open| (open.approval.short(), one_line(&open.title, 60)));
+    candidates(current, open.chain(rows))
+}
+
+/// The names of the configured models.
+pub(crate) fn models(current: &OsStr) -> Vec<CompletionCandidate> {
+    let models = ask(async |client| client.models().await.ok()).unwrap_or_default();
+    let named = models.into_iter().map(|model| (model.name, model.model));
+    candidates(current, named)
+}
+
+/// The states of sessions.
+pub(crate) fn states(current: &OsStr) -> Vec<CompletionCandidate> {
+    let families = ["running", "waiting"].map(str::to_owned);
+    let states = RunState::all().map(|state| state.to_string());
+    of_list(current, families.into_iter().chain(states))
+}
+
+/// The types of events, and their families.
+pub(crate) fn kinds(current: &OsStr) -> Vec<CompletionCandidate> {
+    let families = EVENT_KINDS.iter().filter_map(|kind| kind.split('.').next());
+    let all: BTreeSet<&str> = families.chain(EVENT_KINDS.iter().copied()).collect();
+    of_list(current, all.into_iter().map(str::to_owned))
+}
+
+/// What `help` explains.
+pub(crate) fn topics(current: &OsStr) -> Vec<CompletionCandidate> {
+    let topics = TOPICS
+        .iter()
+        .map(|(name, _)| ((*name).to_owned(), "a topic".to_owned()));
+    let program = Cli::command();
+    let verbs = program.get_subcommands().map(|verb| {
+        let about = verb.get_about().map(ToString::to_string).unwrap_or_default();
+        (verb.get_name().to_owned(), about)
+    });
+    candidates(current, topics.chain(verbs))
+}
+
+fn candidates(current: &OsStr, words: impl Iterator<Item = (String, String)>) -> Vec<CompletionCandidate> {
     let typed = current.to_string_lossy();
-    live_sessions()
-        .into_iter()
-        .filter(|row| row.session.short().starts_with(&*typed))
-        .map(|row| {
-            let about = format!(
-                "{} ({})",
-                crate::render::one_line(&row.name, 40),
-                row.status.state
-            );
-            CompletionCandidate::new(row.session.short()).help(Some(about.into()))
-        })
+    words
+        .filter(|(word, _)| word.starts_with(&*typed))
+        .map(|(word, about)| CompletionCandidate::new(word).help(Some(about.into())))
         .collect()
 }
 
-fn live_sessions() -> Vec<Summary> {
-    let Some(socket) = SOCKET.get() else {
-        return Vec::new();
-    };
-    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
-        return Vec::new();
-    };
+/// Completes the last of several values with commas between them.
+fn of_list(current: &OsStr, words: impl Iterator<Item = String>) -> Vec<CompletionCandidate> {
+    let typed = current.to_string_lossy();
+    let done = typed
+        .rfind(',')
+        .map_or("", |at| typed.get(..=at).unwrap_or_default());
+    candidates(
+        current,
+        words.map(|word| (format!("{done}{word}"), String::new())),
+    )
+}
+
+fn takes_approvals(verb: &str) -> bool {
+    matches!(verb, "approve" | "deny" | "answer" | "approvals")
+}
+
+/// Whether the verb can answer it: a question takes words, a call takes yes or no.
+fn answers(verb: &str, open: &OpenApproval) -> bool {
+    match verb {
+        "answer" => open.kind != ApprovalKind::Tool,
+        _ => true,
+    }
+}
+
+/// Whether the verb does something with closed sessions, too.
+fn fits_closed(verb: &str) -> bool {
+    matches!(
+        verb,
+        "show" | "inspect" | "describe" | "logs" | "export" | "diff" | "fork" | "rm"
+    )
+}
+
+/// Whether the verb can do something with the session.
+fn fits(verb: &str, row: &Summary) -> bool {
+    match verb {
+        "approve" | "deny" => row.open_approvals.len() == 1,
+        "answer" => matches!(row.open_approvals.as_slice(), [open] if answers(verb, open)),
+        "approvals" => !row.open_approvals.is_empty(),
+        "cancel" => Order::cancel(None, false).fits(row),
+        "kill" => Order::cancel(None, true).fits(row),
+        "pause" => Order::Pause(None).fits(row),
+        "resume" => Order::Resume(None).fits(row),
+        _ => true,
+    }
+}
+
+/// Asks the daemon; nothing when it does not answer at once.
+fn ask<T>(question: impl AsyncFnOnce(Client) -> Option<T>) -> Option<T> {
+    let typed = TYPED.get()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .ok()?;
     runtime.block_on(async {
-        let ask = async {
-            let client = connect(socket, DEADLINE).await.ok()?;
-            client
-                .list(&ListParams {
-                    limit: 200,
-                    ..ListParams::default()
-                })
-                .await
-                .ok()
-        };
-        tokio::time::timeout(DEADLINE, ask)
-            .await
-            .ok()
-            .flatten()
-            .unwrap_or_default()
+        let asked = async { question(connect(&typed.socket, DEADLINE).await.ok()?).await };
+        tokio::time::timeout(DEADLINE, asked).await.ok().flatten()
     })
 }

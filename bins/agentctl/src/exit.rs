@@ -1,6 +1,6 @@
 //! Exit codes: the contract's table.
 
-use agentd_protocol::{EndReason, FaultClass, RunState};
+use agentd_protocol::{EndReason, FaultClass, RunState, TurnFinished};
 use std::process::ExitCode;
 
 /// How the program ends.
@@ -34,6 +34,14 @@ impl Exit {
             | EndReason::ModelError
             | EndReason::ToolError
             | EndReason::InitializationFailed => Self::TURN_FAILED,
+        }
+    }
+
+    /// The code of a finished turn: one without an answer failed, whatever its reason says.
+    pub(crate) fn of_finished(turn: &TurnFinished) -> Self {
+        match turn.reason {
+            EndReason::Completed if !turn.succeeded() => Self::TURN_FAILED,
+            reason => Self::of_turn(reason),
         }
     }
 

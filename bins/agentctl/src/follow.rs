@@ -150,7 +150,7 @@ impl Follower {
                 Ok(None)
             }
             Push::Ended(ended) => Ok(Some(News::Ended(ended))),
-            Push::Unknown => Ok(None),
+            Push::CaughtUp(_) | Push::Unknown => Ok(None),
         }
     }
 

@@ -37,7 +37,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let environment = Environment::new(std::env::vars_os(), std::env::current_exe().ok());
     if environment.get("COMPLETE").is_some() {
-        complete::remember(&environment);
+        complete::remember(&environment, std::env::args_os());
     }
     match CompleteEnv::with_factory(Cli::command).try_complete(std::env::args_os(), None) {
         Ok(false) => {}

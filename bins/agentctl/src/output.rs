@@ -10,6 +10,15 @@ use agentd_protocol::Timestamp;
 use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
 
+/// What a terminal can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// It only prints.
+    Dumb,
+    /// It moves its cursor when told so.
+    Screen,
+}
+
 /// What the standard streams are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terminal {
@@ -18,6 +27,7 @@ pub(crate) struct Terminal {
     pub(crate) stderr: bool,
     /// What COLUMNS says.
     columns: Option<usize>,
+    kind: Kind,
     paint: (Paint, Paint),
 }
 
@@ -43,6 +53,10 @@ impl Terminal {
                 .get("COLUMNS")
                 .and_then(|columns| columns.trim().parse().ok())
                 .filter(|columns| *columns > 0),
+            kind: match environment.get("TERM") {
+                None | Some("dumb") => Kind::Dumb,
+                Some(_) => Kind::Screen,
+            },
             paint: (paint(stdout), paint(stderr)),
         }
     }
@@ -56,6 +70,19 @@ impl Terminal {
     pub(crate) fn width(&self) -> Option<usize> {
         let asked = || Some(usize::from(terminal_size::terminal_size()?.0.0));
         self.stdout.then(|| self.columns.or_else(asked)).flatten()
+    }
+
+    /// Columns and lines of the terminal where a person reads and types.
+    pub(crate) fn person(&self) -> (usize, usize) {
+        let size = terminal_size::terminal_size();
+        let (columns, rows) = size.map_or((100, 40), |(columns, rows)| (columns.0.into(), rows.0.into()));
+        (self.columns.map_or(columns, |asked| asked.min(columns)), rows)
+    }
+
+    /// Columns and lines of the terminal on stdout, if what was written there can be erased.
+    pub(crate) fn canvas(&self) -> Option<(usize, usize)> {
+        let size = terminal_size::terminal_size().filter(|_| self.stdout && self.kind == Kind::Screen);
+        size.map(|(columns, rows)| (columns.0.into(), rows.0.into()))
     }
 
     /// Lines of the terminal on stdout.

@@ -6,14 +6,19 @@ mod asks;
 mod console;
 mod conversation;
 mod draft;
+mod footer;
 mod manner;
+mod pages;
 mod requests;
 mod screen;
 mod turn_watch;
 mod typing;
+mod unfinished;
 
+pub(crate) use answer::{Typed, choice_of, read as typed};
 pub(crate) use conversation::Conversation;
 pub(crate) use manner::{Held, Interrupt, Manner, Unattended};
+pub(crate) use pages::Pages;
 pub(crate) use screen::{Place, Screen};
 pub(crate) use turn_watch::{RunResult, TurnWatch};
 

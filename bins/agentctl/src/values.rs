@@ -1,10 +1,10 @@
 //! Values of flags: budgets, labels, durations, moments, rules, texts from files.
 
 use crate::failure::Failure;
-use agentd_protocol::{Block, Budget, EVENT_KINDS, Labels, Timestamp};
+use agentd_protocol::{Block, Budget, EVENT_KINDS, Labels, Selector, Timestamp};
 use std::collections::BTreeSet;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 /// More than any daemon takes; keeps a wrong file from filling the memory.
@@ -20,6 +20,11 @@ pub(crate) fn label(text: &str) -> Result<(String, String), String> {
 
 pub(crate) fn labels(pairs: &[(String, String)]) -> Labels {
     pairs.iter().cloned().collect()
+}
+
+/// All the selectors of a command line: a session has to meet each.
+pub(crate) fn selector(all: &[Selector]) -> Selector {
+    all.iter().cloned().fold(Selector::default(), Selector::and)
 }
 
 /// `30s`, `5m`, `1h 30m`.
@@ -42,12 +47,21 @@ pub(crate) fn since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
 
 /// `tokens=1M,usd=2.50,time=30m,steps=50`, any of them.
 pub(crate) fn budget(text: &str) -> Result<Budget, String> {
-    let mut budget = Budget::default();
+    budget_over(Budget::default(), text)
+}
+
+/// The same with `none` for a part that is to have no limit; parts that are not named stay as they are.
+pub(crate) fn budget_over(mut budget: Budget, text: &str) -> Result<Budget, String> {
     for part in text.split(',') {
         let (key, value) = part
             .split_once('=')
             .ok_or_else(|| format!("{part:?}: expected KEY=VALUE, such as usd=2.50"))?;
+        let lifted = value.trim() == "none";
         match key.trim() {
+            "tokens" if lifted => budget.tokens = 0,
+            "steps" if lifted => budget.steps = 0,
+            "usd" if lifted => budget.usd = 0.0,
+            "time" if lifted => budget.time_ms = 0,
             "tokens" => budget.tokens = count(value)?,
             "steps" => budget.steps = count(value)?,
             "usd" => budget.usd = dollars(value)?,
@@ -60,7 +74,7 @@ pub(crate) fn budget(text: &str) -> Result<Budget, String> {
         }
     }
     if text.split(',').any(is_zero) {
-        return Err(format!("{text:?}: 0 is no limit; leave the key out"));
+        return Err(format!("{text:?}: 0 is no limit; leave the key out, or say none"));
     }
     Ok(budget)
 }
@@ -152,9 +166,10 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The prompt from the argument or the file; there must be one.
+/// The prompt from the argument (`-`: stdin) or the file; there must be one.
 pub(crate) fn prompt(text: Option<&str>, file: Option<&Path>, usage: &str) -> Result<Vec<Block>, Failure> {
     let text = match (text, file) {
+        (Some("-"), _) => text_of(Path::new("-"))?,
         (Some(text), _) => text.to_owned(),
         (None, Some(file)) => text_of(file)?,
         (None, None) => return Err(Failure::invalid("there is no prompt", usage)),
@@ -163,6 +178,38 @@ pub(crate) fn prompt(text: Option<&str>, file: Option<&Path>, usage: &str) -> Re
         return Err(Failure::invalid("the prompt is empty", usage));
     }
     Ok(vec![Block::text(text)])
+}
+
+/// Rules as the daemon reads them.
+pub(crate) fn rules(allow: &[String], deny: &[String]) -> Vec<String> {
+    let allow = allow.iter().map(|rule| format!("allow {rule}"));
+    allow
+        .chain(deny.iter().map(|rule| format!("deny {rule}")))
+        .collect()
+}
+
+/// The absolute directory; the daemon knows no current one.
+pub(crate) fn workdir(asked: Option<&Path>) -> Result<String, Failure> {
+    let path = asked.map_or_else(|| PathBuf::from("."), Path::to_owned);
+    let bad = |what: String| Failure::invalid(what, "name a directory with -C DIR");
+    let mut absolute = std::env::current_dir()
+        .map(|here| here.join(&path).components().collect::<PathBuf>())
+        .map_err(|error| bad(format!("the current directory cannot be used: {error}")))?;
+    // The daemon takes no `..`, and what it means behind a link only the file system knows.
+    if absolute.components().any(|part| part == Component::ParentDir) {
+        absolute = absolute
+            .canonicalize()
+            .map_err(|error| bad(format!("the working directory {}: {error}", absolute.display())))?;
+    }
+    let meta = std::fs::metadata(&absolute)
+        .map_err(|error| bad(format!("the working directory {}: {error}", absolute.display())))?;
+    if !meta.is_dir() {
+        return Err(bad(format!("{} is not a directory", absolute.display())));
+    }
+    absolute
+        .to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| bad(format!("the path {} is not UTF-8", absolute.display())))
 }
 
 #[cfg(test)]
@@ -181,6 +228,14 @@ mod tests {
         for zero in ["steps=0", "usd=0.00", "tokens=1M,time=0s"] {
             assert!(budget(zero).unwrap_err().contains("0 is no limit"), "{zero}");
         }
+        assert_eq!(
+            budget_over(all, "tokens=2M,usd=none"),
+            Ok(Budget {
+                tokens: 2_000_000,
+                usd: 0.0,
+                ..all
+            })
+        );
         assert_eq!(
             budget("usd=$3"),
             Ok(Budget {
@@ -252,6 +307,21 @@ mod tests {
         assert_eq!(label("team=infra=x"), Ok(("team".into(), "infra=x".into())));
         assert!(label("team").is_err());
         assert!(label("=x").is_err());
+    }
+
+    #[test]
+    fn a_working_directory_above_this_one_has_no_dots_left() {
+        let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+        let above = workdir(Some(Path::new(".."))).unwrap();
+        assert_eq!(Path::new(&above), here.parent().unwrap());
+        // Behind a link, `..` is the directory above the link's target.
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("a/b");
+        std::fs::create_dir_all(&deep).unwrap();
+        std::os::unix::fs::symlink(&deep, dir.path().join("link")).unwrap();
+        let behind = workdir(Some(&dir.path().join("link/.."))).unwrap();
+        assert_eq!(Path::new(&behind), deep.parent().unwrap().canonicalize().unwrap());
+        assert!(workdir(Some(Path::new("../no such directory"))).is_err());
     }
 
     #[test]

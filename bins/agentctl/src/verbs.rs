@@ -10,14 +10,16 @@ mod daemon;
 mod demo;
 mod doctor;
 mod events;
-mod help;
+pub(crate) mod help;
 mod history;
-mod lifecycle;
+pub(crate) mod lifecycle;
 mod logs;
 mod look;
 mod policy;
+mod rules;
 mod run;
 mod send;
+mod set;
 mod transfer;
 pub(crate) mod tree;
 mod wait;
@@ -50,6 +52,7 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Kill(args) => lifecycle::each(ctx, &args.targets, &Order::cancel(args.reason, true)).await,
         Verb::Pause(args) => lifecycle::each(ctx, &args.targets, &Order::Pause(args.reason)).await,
         Verb::Resume(args) => lifecycle::each(ctx, &args.targets, &Order::Resume(args.reason)).await,
+        Verb::Set(args) => set::set(ctx, &args).await,
         Verb::Compact(args) => context::compact(ctx, &args).await,
         Verb::Close(args) => {
             lifecycle::each(ctx, &args.targets, &Order::Close(args.reason, args.force)).await
@@ -67,12 +70,13 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Models => look::models(ctx).await,
         Verb::Tools => look::tools(ctx).await,
         Verb::Mcp => look::servers(ctx).await,
+        Verb::Rules(args) => rules::rules(ctx, &args.verb).await,
         Verb::Policy(args) => policy::policy(ctx, &args.verb).await,
         Verb::Audit(args) => audit::audit(ctx, &args.verb).await,
         Verb::Doctor => doctor::doctor(ctx).await,
         Verb::Daemon(args) => daemon::daemon(ctx, args.verb).await,
         Verb::Version => daemon::version(ctx).await,
-        Verb::Config(args) => config::config(ctx, args.verb),
+        Verb::Config(args) => config::config(ctx, args.verb).await,
         Verb::Completion(args) => help::completion(ctx, args.shell),
         Verb::Help(args) => help::help(ctx, args.topic.as_deref()),
         Verb::Demo(args) => demo::demo(ctx, &args).await,

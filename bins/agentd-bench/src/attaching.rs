@@ -136,6 +136,8 @@ async fn import(bench: &Bench, lines: Vec<String>) -> Result<SessionId> {
             lines: page.to_vec(),
             key: Some("grow".to_owned()),
             more: n + 1 < pages.len(),
+            workdir: bench.workdir.clone(),
+            ..ImportParams::default()
         };
         if let Some(created) = bench.client.import(&params).await? {
             return Ok(created.session);

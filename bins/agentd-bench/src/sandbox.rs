@@ -85,11 +85,7 @@ async fn start(level: SandboxLevel, dir: &Path, workdir: &Path, environment: &En
     if level == SandboxLevel::None {
         return Ok(Warden::spawn(&spec).await?);
     }
-    let walls = Confinement {
-        level,
-        temp: dir.join("temp"),
-        read: readable(environment, &[]),
-    };
+    let walls = Confinement::new(level, dir.join("temp"), readable(environment, &[]));
     Ok(Warden::spawn_confined(&spec, &walls).await?.0)
 }
 

@@ -29,6 +29,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "3",
         value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) demo: Option<u32>,
+    /// With --demo: go at once, as where there is no terminal, instead of so that a person can follow
+    #[arg(long, requires = "demo")]
+    pub(crate) fast: bool,
     /// Check the configuration and the files that it names, and exit
     #[arg(long)]
     pub(crate) check_config: bool,

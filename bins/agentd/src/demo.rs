@@ -8,26 +8,42 @@ use agentd_protocol::{
     AttachParams, Block, CreateParams, DecideParams, Decision, EndReason, Event, EventBody, PermissionMode,
     Scope,
 };
-use agentd_provider::demo as script;
+use agentd_provider::demo::{self as script, Demo, Pace};
 use anyhow::{Context as _, Result};
 use project::Project;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use story::{Teller, Titles};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
-/// How long a person may look at an approval before the demo answers it itself.
-const LOOK: Duration = Duration::from_millis(1_500);
+/// How long somebody may look at an approval before the demo answers it itself.
+const LOOK: Duration = Duration::from_secs(8);
+/// The same where nobody reads along.
+const GLANCE: Duration = Duration::from_millis(500);
+/// How long it waits for a person who is connected.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// A demo for whoever is there: without a terminal nobody reads along.
+pub(crate) fn paced(sessions: u32, fast: bool) -> Demo {
+    let pace = if fast || !std::io::stdout().is_terminal() {
+        Pace::Fast
+    } else {
+        Pace::Watched
+    };
+    Demo { sessions, pace }
+}
 
 /// Runs the demo against the daemon on `socket` and tells it on stdout; `ctl` is how to call `agentctl` for it.
-pub(crate) async fn show(n: u32, socket: PathBuf, ctl: String) {
-    let teller = Teller::new(n);
-    if let Err(error) = run(n, &socket, &teller, &ctl).await {
+pub(crate) async fn show(demo: Demo, socket: PathBuf, ctl: String) {
+    let teller = Teller::new(demo.sessions, ctl);
+    if let Err(error) = run(demo, &socket, &teller).await {
         teller.line(0, &format!("the demo failed: {error:#}"));
     }
 }
 
-async fn run(n: u32, socket: &Path, teller: &Teller, ctl: &str) -> Result<()> {
+async fn run(demo: Demo, socket: &Path, teller: &Teller) -> Result<()> {
     teller.banner();
     let client = Client::connect(socket, &ConnectOptions::default())
         .await
@@ -37,11 +53,11 @@ async fn run(n: u32, socket: &Path, teller: &Teller, ctl: &str) -> Result<()> {
         .tempdir()
         .context("no temporary directory")?;
     let mut running = JoinSet::new();
-    for number in 1..=n {
+    for number in 1..=demo.sessions {
         let project = Project::create(work.path(), number)?;
         let (client, teller) = (client.clone(), teller.clone());
         running.spawn(async move {
-            one(number, &client, &project, &teller)
+            one(number, demo.pace, &client, &project, &teller)
                 .await
                 .map(|end| (number, end, project))
         });
@@ -58,7 +74,7 @@ async fn run(n: u32, socket: &Path, teller: &Teller, ctl: &str) -> Result<()> {
         .iter()
         .filter(|(_, end, _)| *end == EndReason::Completed)
         .count();
-    teller.closing(good, ctl);
+    teller.closing(good);
     // The projects stay while the daemon stays: the person may want to look, or to go on in a session.
     std::future::pending::<()>().await;
     drop(work);
@@ -66,7 +82,13 @@ async fn run(n: u32, socket: &Path, teller: &Teller, ctl: &str) -> Result<()> {
 }
 
 /// One session from creation to the end of its turn.
-async fn one(number: u32, client: &Client, project: &Project, teller: &Teller) -> Result<EndReason> {
+async fn one(
+    number: u32,
+    pace: Pace,
+    client: &Client,
+    project: &Project,
+    teller: &Teller,
+) -> Result<EndReason> {
     let created = client
         .create(&CreateParams {
             prompt: Some(vec![Block::text(project.prompt())]),
@@ -89,20 +111,77 @@ async fn one(number: u32, client: &Client, project: &Project, teller: &Teller) -
         })
         .await?;
     let mut titles = Titles::new();
-    while let Some(push) = viewer.next().await {
+    let mut open: Option<Open> = None;
+    loop {
+        let push = tokio::select! {
+            push = viewer.next() => push,
+            () = until(open.as_ref().map(|open| open.look_again)) => {
+                open = later(client, open).await?;
+                continue;
+            }
+        };
+        let Some(push) = push else { break };
         let Push::Event(stored) = push else { continue };
         let event: Event = serde_json::from_slice(&stored.json).context("a stored event does not parse")?;
         teller.event(number, &event, &mut titles);
         match &event.body {
             EventBody::ApprovalAsked(asked) => {
-                tokio::time::sleep(LOOK).await;
-                answer(client, &asked.approval.to_string()).await?;
+                let asked = Open::new(asked.approval.to_string(), pace);
+                if pace == Pace::Watched {
+                    teller.how_to_answer(number, &asked.approval, asked.look);
+                }
+                open = Some(asked);
             }
+            EventBody::ApprovalDecided(_) => open = None,
             EventBody::TurnFinished(end) => return Ok(end.reason),
             _ => {}
         }
     }
     anyhow::bail!("the viewer of session {number} ended early")
+}
+
+/// An approval that nobody has answered yet.
+struct Open {
+    approval: String,
+    look: Duration,
+    asked: Instant,
+    look_again: Instant,
+}
+
+impl Open {
+    fn new(approval: String, pace: Pace) -> Self {
+        let look = match pace {
+            Pace::Watched => LOOK,
+            Pace::Fast => GLANCE,
+        };
+        let asked = Instant::now();
+        Self {
+            approval,
+            look,
+            asked,
+            look_again: asked + look,
+        }
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Nobody has answered in time: waits on for a person who is connected, else answers.
+async fn later(client: &Client, open: Option<Open>) -> Result<Option<Open>> {
+    let Some(mut open) = open else { return Ok(None) };
+    // One connection is the demo's own.
+    let connected = client.status().await?.connections > 1;
+    if connected && open.asked.elapsed() < PATIENCE {
+        open.look_again += open.look;
+        return Ok(Some(open));
+    }
+    answer(client, &open.approval).await?;
+    Ok(None)
 }
 
 /// Allows it, unless somebody in another terminal was faster.

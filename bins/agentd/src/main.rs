@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     }
     if args.print_config || args.check_config {
         let text = if args.print_config {
-            loaded.view(true)
+            loaded.shown().text(true)
         } else {
             "the configuration is good".to_owned()
         };

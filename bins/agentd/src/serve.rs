@@ -2,6 +2,7 @@
 
 use crate::args::Args;
 use crate::{EXIT_INTERNAL, demo, fail, surroundings};
+use agentd_file_work::Limits as FileLimits;
 use agentd_node::{Ended, Node, NodeArgs, NodeError, Paths};
 use agentd_settings::Loaded;
 use std::collections::BTreeMap;
@@ -11,8 +12,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Threads for blocking work (file tools, reads of the store): each costs memory, and the disk has no use for more.
-const BLOCKING_THREADS: usize = 32;
+/// Threads for blocking work. All that works on files together takes fewer ([`FileLimits::all`]), so work in memory and
+/// look-ups of names find one. They are started when they are needed.
+const BLOCKING_THREADS: usize = 1_152;
 /// How long an idle one stays.
 const BLOCKING_KEPT: Duration = Duration::from_secs(2);
 
@@ -45,6 +47,12 @@ pub(crate) fn run(args: &Args, loaded: Loaded, environment: BTreeMap<String, Str
     }) {
         return fail(error.exit_code(), &error.to_string());
     }
+    let limits = FileLimits::default();
+    agentd_file_work::set_limits(FileLimits {
+        requester: loaded.settings.limits.session_files as usize,
+        system: loaded.settings.limits.filesystem_files as usize,
+        ..limits
+    });
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)
@@ -76,11 +84,18 @@ async fn serve(
     paths: Paths,
 ) -> Result<Ended, NodeError> {
     let socket = paths.socket.clone();
-    let demo = args.demo;
+    let demo = args.demo.map(|sessions| demo::paced(sessions, args.fast));
     let temporary = demo.is_some() && args.data_dir.is_none();
     let notify = environment.get("NOTIFY_SOCKET").cloned();
     let path = environment.get("PATH").cloned().unwrap_or_default();
     let drain_timeout = loaded.settings.node.drain_timeout;
+    let strays = match agentd_sandbox::Strays::adopt(tell_strays) {
+        Ok(strays) => Some(strays),
+        Err(error) => {
+            tracing::warn!(%error, "the kernel does not hand over orphans; at the level none, init gets them");
+            None
+        }
+    };
     let node = Node::start(NodeArgs {
         loaded,
         environment,
@@ -90,15 +105,28 @@ async fn serve(
     .await?;
     let ctl = agentctl(node.socket(), node.default_socket(), &path);
     announce(&node, notify.as_deref(), demo.is_none().then_some(&ctl));
-    let showing = demo.map(|n| tokio::spawn(demo::show(n, socket, ctl)));
+    let showing = demo.map(|demo| tokio::spawn(demo::show(demo, socket, ctl)));
     let telling = tokio::spawn(tell_signal(drain_timeout, temporary));
     let ended = node.until_ended().await;
     telling.abort();
     if let Some(showing) = showing {
         showing.abort();
     }
+    if let Some(strays) = strays {
+        tell_strays(strays.end().await);
+    }
     say("agentd stopped");
     Ok(ended)
+}
+
+/// Only a tool that kills its warden leaves a stray.
+fn tell_strays(count: usize) {
+    if count > 0 {
+        tracing::warn!(
+            count,
+            "ended processes that a tool left behind: their warden was killed"
+        );
+    }
 }
 
 /// The node obeys the signals; a person who pressed Ctrl-C wants to know what is waited for.

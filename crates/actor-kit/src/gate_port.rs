@@ -23,6 +23,8 @@ pub struct JudgeRequest {
     pub rules: Vec<String>,
     /// Rules granted for the session by people.
     pub grants: Vec<String>,
+    /// Those of them that stand for always-rules, and end with them.
+    pub always: Vec<String>,
 }
 
 /// Messages of the permission gate. An unanswered [`GateMsg::Judge`] is a denial (I7).
@@ -45,6 +47,15 @@ pub enum GateMsg {
         by: Principal,
         /// Whether it is durable.
         done: Done<Result<(), String>>,
+    },
+    /// Take an always-rule back: appended to the fleet-wide stream, then out of force.
+    RemoveRule {
+        /// The rule, as the stream writes it.
+        rule: String,
+        /// Who wants it.
+        by: Principal,
+        /// Whether it was in force, once that is durable.
+        done: Done<Result<bool, String>>,
     },
     /// The store answered for a pending rule (private).
     RuleStored {

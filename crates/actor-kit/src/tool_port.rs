@@ -1,6 +1,7 @@
 //! What the tool executor understands: permits, and the per-session resources of running tools.
 
 use crate::done::Done;
+use agentd_protected::ProtectedPaths;
 use agentd_protocol::{Binding, EffectClass, SessionId};
 use agentd_tools::{Environment, Prepared, Search, ToolLimits, WardenSlot};
 use ractor::ActorRef;
@@ -25,6 +26,8 @@ pub struct ToolPermit {
     pub search: Option<Arc<dyn Search>>,
     /// What commands find in their environment.
     pub environment: Arc<Environment>,
+    /// Which paths of a working directory are protected.
+    pub protected: Arc<ProtectedPaths>,
 }
 
 /// What an executor lends to a call.
@@ -42,6 +45,8 @@ pub struct Lent {
     pub search: Option<Arc<dyn Search>>,
     /// What commands find in their environment.
     pub environment: Arc<Environment>,
+    /// Which paths of a working directory are protected.
+    pub protected: Arc<ProtectedPaths>,
 }
 
 impl ToolPermit {
@@ -58,6 +63,7 @@ impl ToolPermit {
             map_dir: lent.map_dir,
             search: lent.search,
             environment: lent.environment,
+            protected: lent.protected,
         }
     }
 }

@@ -10,7 +10,7 @@ use agentd_actor_kit::{
 };
 use agentd_prompt::Places;
 use agentd_protocol::{Fault, ModelStatus, Principal, ServerRow, SessionId, Timestamp};
-use agentd_settings::Settings;
+use agentd_settings::{Loaded, Settings};
 use agentd_store::{Backend, IdempotencyKey, StoreError};
 use agentd_tools::{Registry, Tool};
 use agentd_turn::{Command, Reply};
@@ -61,12 +61,14 @@ pub struct NodeFacts {
     pub store: String,
     /// The data directory.
     pub data_dir: String,
-    /// The files that the settings were read from.
-    pub config_files: Vec<String>,
     /// The default model and why.
     pub model: String,
+    /// The level of the sandbox and the number of its gaps, in words.
+    pub sandbox: String,
     /// Why no session can be created, and what to do: the sandbox that the settings ask for is missing.
     pub no_sandbox: Option<(String, String)>,
+    /// Whether commands run behind walls: these cannot stand around a directory that holds the data directory.
+    pub walls: bool,
 }
 
 /// A client wants the daemon to end.
@@ -95,8 +97,8 @@ pub struct Parts {
     pub view: Arc<dyn NodeView>,
     /// The tools.
     pub registry: Registry,
-    /// The configuration.
-    pub settings: Arc<Settings>,
+    /// The configuration, with where each value was set.
+    pub loaded: Arc<Loaded>,
     /// Where instructions, custom agents, skills and commands are looked for.
     pub places: Places,
     /// Time and entropy.
@@ -163,7 +165,7 @@ impl Api {
     /// The configuration.
     #[must_use]
     pub fn settings(&self) -> &Settings {
-        &self.parts.settings
+        &self.parts.loaded.settings
     }
 
     /// Facts of the node.

@@ -3,10 +3,11 @@
 use crate::answers::Answers as _;
 use crate::api::Api;
 use crate::family::open_in_tree;
+use crate::reads::chosen;
 use crate::words::cut;
 use agentd_protocol::{
-    ApprovalId, ApprovalKind, ApprovalListParams, DecideParams, Decided, Decision, Fault, Labels,
-    OpenApproval, Principal, SessionId,
+    ApprovalId, ApprovalKind, ApprovalListParams, DecideParams, Decided, Decision, Fault, OpenApproval,
+    Principal, Selector, SessionId,
 };
 use agentd_store::Filter;
 use agentd_turn::Command;
@@ -68,11 +69,7 @@ impl Api {
             return self.open(&params.labels).await;
         };
         let summary = self.row_of(word).await?.summary;
-        let chosen = params
-            .labels
-            .iter()
-            .all(|(key, value)| summary.labels.get(key) == Some(value));
-        let open = if chosen {
+        let open = if params.labels.matches(&summary.labels) {
             open_in_tree(&self.parts.store, summary).await?
         } else {
             Vec::new()
@@ -126,7 +123,7 @@ impl Api {
             return Err(Fault::invalid("approval_missing", "the approval is missing")
                 .hint("`agentctl approvals` lists what is open"));
         }
-        let open = self.open(&Labels::new()).await?;
+        let open = self.open(&Selector::default()).await?;
         let named: Vec<&OpenApproval> = open.iter().filter(|open| matches(open.approval, word)).collect();
         match named.as_slice() {
             [one] => return Ok((one.approval, one.session)),
@@ -172,11 +169,11 @@ impl Api {
     }
 
     /// All open approvals of the fleet, the oldest first.
-    async fn open(&self, labels: &Labels) -> Result<Vec<OpenApproval>, Fault> {
+    async fn open(&self, labels: &Selector) -> Result<Vec<OpenApproval>, Fault> {
         let states = AWAKE.map(str::to_owned).to_vec();
         let mut filter = Filter {
             states,
-            labels: labels.clone(),
+            labels: labels.carried(),
             limit: PAGE,
             ..Filter::default()
         };
@@ -186,7 +183,8 @@ impl Api {
             let Some(last) = rows.last().map(|row| row.summary.session) else {
                 break;
             };
-            open.extend(rows.into_iter().flat_map(|row| row.summary.open_approvals));
+            let rows = rows.into_iter().filter(|row| chosen(row, labels));
+            open.extend(rows.flat_map(|row| row.summary.open_approvals));
             filter.after = Some(last);
         }
         open.sort_by_key(|approval| (approval.asked_at, approval.approval));

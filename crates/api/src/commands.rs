@@ -2,7 +2,7 @@
 
 use crate::api::Api;
 use crate::methods::nearest;
-use crate::prompting::blocking;
+use crate::prompting::reading;
 use agentd_prompt::{command_list, command_text, slash};
 use agentd_protocol::{Block, Fault, PermissionMode, TodoStatus};
 use std::fmt::Write as _;
@@ -119,8 +119,9 @@ impl Api {
             return Ok(typed);
         }
         let (name, arguments) = (read.name.to_owned(), read.arguments.to_owned());
-        let (places, dir) = (self.parts.places.clone(), PathBuf::from(workdir));
-        let found = blocking("the command's file", move || {
+        let (places, dir) = (self.places(workdir, &[]), PathBuf::from(workdir));
+        let workdir = dir.clone();
+        let found = reading("the command's file", &workdir, move || {
             let found = command_text(&places, &dir, &name, &arguments);
             let names = command_list(&places, &dir);
             // `/tmp is full` is a text; `/compcat` is a typing error.
@@ -154,8 +155,9 @@ impl Api {
 
     /// The commands, for a person.
     pub(crate) async fn help(&self, workdir: &str) -> Result<String, Fault> {
-        let (places, dir) = (self.parts.places.clone(), PathBuf::from(workdir));
-        let files = blocking("the commands", move || command_list(&places, &dir)).await?;
+        let (places, dir) = (self.places(workdir, &[]), PathBuf::from(workdir));
+        let workdir = dir.clone();
+        let files = reading("the commands", &workdir, move || command_list(&places, &dir)).await?;
         let mut text = String::new();
         for (_, words) in BUILT_IN {
             let _ = writeln!(text, "{words}");

@@ -4,6 +4,7 @@ use crate::api::Api;
 use crate::history::unknown_turn;
 use crate::past::{Change, Past};
 use agentd_actor_kit::Read;
+use agentd_file_work::FileWork;
 use agentd_protocol::{DiffParams, Diffed, Fault, FileBack, FileChanged, FileDiff, SessionId};
 use agentd_tools::{Beneath, change, file_now};
 use std::collections::{BTreeMap, BTreeSet};
@@ -111,21 +112,20 @@ impl Api {
         look: impl FnOnce(&Beneath, u64) -> T + Send + 'static,
     ) -> Result<T, Fault> {
         let workdir = PathBuf::from(self.row(session).await?.summary.workdir);
-        let max = self.parts.settings.tools.max_file_bytes;
+        let max = self.parts.loaded.settings.tools.max_file_bytes;
         let _turn = tokio::time::timeout(WITHIN, self.comparing.acquire())
             .await
             .map_err(|_| Fault::busy("comparing", "too many comparisons of files go on"))?;
-        let work = tokio::task::spawn_blocking(move || {
+        let (files, dir) = (FileWork::of_session(&session.to_string()), workdir.clone());
+        let work = files.run(&dir, WITHIN, move || {
             let workdir = Beneath::open(&workdir).map_err(|error| {
                 Fault::unavailable("workdir_unavailable", error.to_string())
                     .hint("the session's working directory must be there and readable")
             })?;
             Ok(look(&workdir, max))
         });
-        tokio::time::timeout(WITHIN, work)
-            .await
-            .map_err(|_| Fault::timeout("files_slow", "the files cannot be read in time"))?
-            .map_err(|error| Fault::internal("comparing", error.to_string()))?
+        work.await
+            .map_err(|failed| Fault::timeout("files_slow", failed.to_string()))?
     }
 }
 

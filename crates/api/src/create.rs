@@ -8,8 +8,9 @@ use crate::prompting::{fitting, mode_of, telling, turns_of};
 use crate::validate;
 use agentd_actor_kit::GateMsg;
 use agentd_fault_points as fault;
-use agentd_protocol::{Budget, CreateParams, Created, Fault, Principal, SessionCreated};
-use agentd_settings::LimitOverrides;
+use agentd_prompt::AgentDefinition;
+use agentd_protocol::{Budget, CreateParams, Created, Fault, LoopLimits, Principal, SessionCreated};
+use agentd_settings::{CLIENT, LimitOverrides};
 use agentd_tools::REMOTE_PREFIX;
 use agentd_turn::{Command, NewInput};
 use serde_json::Value;
@@ -31,12 +32,8 @@ impl Api {
         };
         let nobody_named_it = params.title.is_none();
         let (params, notices) = self.typed_prompt(params).await?;
-        let mut created = Box::new(self.first_event(&params).await?);
+        let mut created = Box::new(self.prepared(&params).await?);
         created.derived_title = nobody_named_it;
-        let map = self.map_part(&created, params.preset).await?;
-        if let Some(prompt) = &mut created.prompt {
-            prompt.parts.extend(map);
-        }
         let name = created.title.clone();
         let first = params.prompt.map(|content| NewInput {
             content,
@@ -61,41 +58,39 @@ impl Api {
         self.settle(key, outcome).await
     }
 
+    /// The session's settings with everything that its prompt is made from.
+    pub(crate) async fn prepared(&self, params: &CreateParams) -> Result<SessionCreated, Fault> {
+        let mut created = self.first_event(params).await?;
+        let map = self.map_part(&created, params.preset).await?;
+        if let Some(prompt) = &mut created.prompt {
+            prompt.parts.extend(map);
+        }
+        Ok(created)
+    }
+
     /// Checks everything and fills in what was not said.
     async fn first_event(&self, params: &CreateParams) -> Result<SessionCreated, Fault> {
-        let settings = &self.parts.settings;
-        let budget = self.check(params)?;
+        let settings = &self.parts.loaded.settings;
+        self.check(params)?;
         let workdir = validate::workdir(&params.workdir).await?;
+        if self.parts.facts.walls {
+            validate::apart(&workdir, &self.parts.facts.data_dir).await?;
+        }
         if let Some(parent) = params.parent {
             self.row(parent).await?;
         }
         let project = project_of(&workdir);
-        let title = match &params.title {
-            Some(title) => validate::title(title)?,
-            None => params
-                .prompt
-                .as_deref()
-                .and_then(validate::title_from)
-                .unwrap_or_else(|| project.clone()),
-        };
+        let title = title_of(params, &project)?;
         let definition = self.definition(params.agent.as_deref(), &workdir).await?;
         let definition = definition.as_ref();
         let asked = params.model.as_deref();
         let model = self
             .model(asked.or_else(|| definition.and_then(|it| it.model.as_deref())))
             .await?;
-        let overrides = LimitOverrides {
-            thinking: params.thinking,
-            preset: params.preset,
-            max_turns: params.max_turns,
-            headless: params.headless,
-        };
-        let max_turns = turns_of(params, definition, &settings.limits(overrides));
-        let limits = settings.limits(LimitOverrides {
-            max_turns,
-            ..overrides
-        });
-        let prompt = self.sources(&workdir, &model, params.preset, definition).await?;
+        let (limits, budget) = self.limits_of(params, definition);
+        let prompt = self
+            .sources(&workdir, &params.rules, &model, params.preset, definition)
+            .await?;
         let tools = self.narrowed(self.offered(params).await?, definition)?;
         let tools = fitting(tools, &limits, &prompt);
         let tools = with_depth(tools, settings.agents.max_depth);
@@ -121,9 +116,23 @@ impl Api {
         })
     }
 
-    /// Refuses what cannot be right; the session's budget.
-    fn check(&self, params: &CreateParams) -> Result<Budget, Fault> {
-        let settings = &self.parts.settings;
+    /// What the session may do and spend: what was asked for, below the operator's limits.
+    fn limits_of(&self, params: &CreateParams, definition: Option<&AgentDefinition>) -> (LoopLimits, Budget) {
+        let loaded = &self.parts.loaded;
+        let mut asked = LimitOverrides {
+            thinking: params.thinking,
+            preset: params.preset,
+            max_turns: params.max_turns.map(|turns| (turns, CLIENT.to_owned())),
+            budget: params.budget,
+            headless: params.headless,
+        };
+        asked.max_turns = turns_of(params, definition, &loaded.limits(&asked).0);
+        loaded.limits(&asked)
+    }
+
+    /// Refuses what cannot be right.
+    fn check(&self, params: &CreateParams) -> Result<(), Fault> {
+        let settings = &self.parts.loaded.settings;
         if let Some((missing, fix)) = &self.parts.facts.no_sandbox {
             let message = format!("the sandbox that the settings ask for is not there: {missing}");
             return Err(Fault::denied("sandbox_missing", message).hint(fix.clone()));
@@ -134,16 +143,17 @@ impl Api {
         validate::labels(&params.labels)?;
         validate::rules(&params.rules)?;
         self.check_prompts(params)?;
-        let budget = params.budget.unwrap_or_else(|| settings.budget.session.budget());
-        validate::budget(&budget)?;
+        if let Some(budget) = &params.budget {
+            validate::budget(budget)?;
+        }
         if params.max_turns.is_some_and(|turns| turns < -1) {
             return Err(Fault::invalid("bad_max_turns", "max_turns is -1, 0 or more"));
         }
-        Ok(budget)
+        Ok(())
     }
 
     fn check_prompts(&self, params: &CreateParams) -> Result<(), Fault> {
-        let limit = self.parts.settings.limits.max_input_bytes;
+        let limit = self.parts.loaded.settings.limits.max_input_bytes;
         let texts = [
             ("system_prompt", &params.system_prompt),
             ("append_system_prompt", &params.append_system_prompt),
@@ -262,4 +272,13 @@ fn project_of(workdir: &str) -> String {
         || NO_PROJECT.to_owned(),
         |name| name.to_string_lossy().into_owned(),
     )
+}
+
+/// The title that was asked for, else one made from the prompt, else the project's name.
+fn title_of(params: &CreateParams, project: &str) -> Result<String, Fault> {
+    let Some(title) = &params.title else {
+        let made = params.prompt.as_deref().and_then(validate::title_from);
+        return Ok(made.unwrap_or_else(|| project.to_owned()));
+    };
+    validate::title(title)
 }

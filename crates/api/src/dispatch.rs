@@ -64,6 +64,8 @@ impl Api {
             "input.list" => answer(&self.list_inputs(read_params(params)?).await?),
             "turn.cancel" => answer(&self.cancel_turn(who, read_params(params)?).await?),
             "approval.list" => answer(&self.approvals(&read_params(params)?).await?),
+            "rule.list" => answer(&self.rules().await?),
+            "rule.remove" => answer(&self.remove_rule(who, read_params(params)?).await?),
             "approval.decide" => answer(&self.decide(who, read_params(params)?).await?),
             _ => Err(needs_connection(method)),
         }
@@ -77,6 +79,7 @@ impl Api {
         match method {
             "node.status" => answer(&self.status().await?),
             "node.diagnostics" => self.diagnostics().await,
+            "node.config" => self.config(),
             "node.check" => self.check_store().await,
             "node.drain" => self.stop(who, crate::StopRequest::Drain),
             "node.stop" => self.stop(who, crate::StopRequest::Stop),

@@ -9,7 +9,7 @@ use agentd_protocol::{
     EVENT_VERSION, Event, EventBody, Fault, ForkParams, Principal, Seq, SessionForked, SessionId,
     SessionUpdated,
 };
-use agentd_store::{EncodedEvent, Range};
+use agentd_store::{EncodedEvent, OwnLog, Range};
 use agentd_turn::{Agent, Config};
 use bytes::Bytes;
 use serde_json::Value;
@@ -84,7 +84,7 @@ impl Api {
                 .map_err(|error| Fault::internal("bad_event", error.to_string()))?;
             lines.push(encoded.body);
         }
-        let created = self.write_lines(&lines).await?;
+        let created = self.write_log(&OwnLog::vouched(lines)).await?;
         let shared = self.parts.backend.share_blobs(from, created.session).await;
         if let Err(error) = shared {
             // Without what its log names it is not a copy.
@@ -123,7 +123,9 @@ impl Api {
                 at = seq;
                 lines.push(line);
                 let durable = agent.durable();
-                let rests = durable.turn.is_none()
+                // An imported log begins before there is a session.
+                let rests = durable.settings.is_some()
+                    && durable.turn.is_none()
                     && durable.inbox.is_empty()
                     && durable.history.is_none()
                     && durable.children.is_empty()

@@ -5,7 +5,7 @@ use crate::api::{Api, COMMAND, READ, fault_of};
 use crate::validate;
 use agentd_actor_kit::{FeedMsg, StoreMsg, SupervisorMsg};
 use agentd_protocol::{
-    Done, Fault, LifecycleParams, Principal, RunState, SessionId, SessionParams, UpdateParams,
+    Budget, Done, Fault, LifecycleParams, Principal, RunState, SessionId, SessionParams, UpdateParams,
 };
 use agentd_turn::Command;
 
@@ -27,6 +27,7 @@ impl Api {
         }
         if let Some(budget) = &params.budget {
             validate::budget(budget)?;
+            self.below_ceiling(budget)?;
         }
         let title = params.title.as_deref().map(validate::title).transpose()?;
         let model = match &params.model {
@@ -48,6 +49,19 @@ impl Api {
             self.followed(session).await?;
         }
         Ok(done)
+    }
+
+    /// Refuses a budget above the operator's.
+    fn below_ceiling(&self, budget: &Budget) -> Result<(), Fault> {
+        let Some(above) = self.parts.loaded.above_ceiling(budget) else {
+            return Ok(());
+        };
+        let message = format!(
+            "the operator's limit {} is {}; it was set in {}",
+            above.key, above.limit, above.origin
+        );
+        let hint = "ask for less, or have the operator raise the limit and restart agentd";
+        Err(Fault::denied("above_ceiling", message).hint(hint))
     }
 
     pub(crate) async fn close(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {

@@ -1,6 +1,6 @@
 //! What a subscription pushes, and the way out to its viewer.
 
-use agentd_protocol::{Delta, Fault, Lagged, Synced};
+use agentd_protocol::{CaughtUp, Delta, Fault, Lagged, Synced};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,8 @@ pub enum Push {
     Delta(Arc<Delta>),
     /// Caught up with the log.
     Synced(Box<Synced>),
+    /// Caught up with the fleet.
+    CaughtUp(CaughtUp),
     /// The viewer was too slow; what it missed comes from the log.
     Lagged(Lagged),
     /// Over.

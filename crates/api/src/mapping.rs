@@ -1,7 +1,7 @@
 //! The map of the source tree in a new session's prompt.
 
 use crate::api::{Api, READ, fault_of};
-use crate::prompting::blocking;
+use crate::prompting::reading;
 use agentd_actor_kit::{GateMsg, JudgeRequest};
 use agentd_policy::Subject;
 use agentd_protocol::{EffectClass, Fault, Preset, PromptPart, PromptPartKind, SessionCreated, VerdictKind};
@@ -23,7 +23,7 @@ impl Api {
         created: &SessionCreated,
         preset: Option<Preset>,
     ) -> Result<Option<PromptPart>, Fault> {
-        let settings = &self.parts.settings;
+        let settings = &self.parts.loaded.settings;
         let wanted = match settings.agents.map {
             MapInPrompt::Never => false,
             MapInPrompt::React => preset.unwrap_or(settings.r#loop.preset) == Preset::React,
@@ -34,7 +34,11 @@ impl Api {
         }
         let (workdir, tokens) = (PathBuf::from(&created.workdir), settings.agents.map_tokens);
         let maps = map_dir(Path::new(&self.parts.facts.data_dir));
-        let made = blocking("the source tree", move || PromptMap::of(&workdir, maps, WITHIN)).await;
+        let dir = workdir.clone();
+        let made = reading("the source tree", &dir, move || {
+            PromptMap::of(&workdir, maps, WITHIN)
+        })
+        .await;
         let Some(mut map) = made.ok().and_then(Result::ok) else {
             return Ok(Some(part(
                 String::new(),
@@ -43,7 +47,7 @@ impl Api {
         };
         map.without(&self.hidden(created, map.files()).await?);
         let complete = map.is_complete();
-        let text = blocking("the source tree", move || map.text(tokens)).await?;
+        let text = reading("the source tree", &dir, move || map.text(tokens)).await?;
         let note = match (complete, text.is_empty()) {
             (true, false) => None,
             (true, true) => Some("no definitions were found"),
@@ -73,6 +77,7 @@ impl Api {
                 workdir: created.workdir.clone(),
                 rules: created.rules.clone(),
                 grants: Vec::new(),
+                always: Vec::new(),
             };
             let judge = |done| GateMsg::Judge {
                 request: Box::new(request),

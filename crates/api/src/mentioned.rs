@@ -1,7 +1,7 @@
 //! Files that a typed input mentions: what the rules let an agent read is attached, and what they forbid is not.
 
 use crate::api::{Api, READ, fault_of};
-use crate::prompting::blocking;
+use crate::prompting::reading;
 use crate::words::cut;
 use agentd_actor_kit::{GateMsg, JudgeRequest};
 use agentd_policy::Subject;
@@ -38,7 +38,7 @@ impl Api {
             outside.extend(outside_mentions(text));
         }
         outside.retain(|_| speaker.person);
-        let most = usize::try_from(self.parts.settings.agents.mentions).unwrap_or(usize::MAX);
+        let most = usize::try_from(self.parts.loaded.settings.agents.mentions).unwrap_or(usize::MAX);
         let over = named.len().saturating_sub(most);
         named.truncate(most);
         outside.truncate(most);
@@ -48,7 +48,7 @@ impl Api {
         let workdir = PathBuf::from(&speaker.workdir);
         let dir = workdir.clone();
         let asked: Vec<String> = named.iter().map(|mention| mention.path.clone()).collect();
-        let looked = blocking("the mentioned files", move || {
+        let looked = reading("the mentioned files", &workdir, move || {
             // `@/components/x` is how some languages name a module.
             outside.retain(|mention| {
                 !mention.path.starts_with('/') || Path::new(&mention.path).symlink_metadata().is_ok()
@@ -76,8 +76,9 @@ impl Api {
             notices.push(format!("@{path} is not attached: {why}"));
         }
         let limits = self.attach_limits();
-        let read = move || attached(&workdir, &allowed, limits);
-        text.push_str(&blocking("the mentioned files", read).await?);
+        let dir = workdir.clone();
+        let read = move || attached(&dir, &allowed, limits);
+        text.push_str(&reading("the mentioned files", &workdir, read).await?);
         if over > 0 {
             text.push_str(&format!(
                 "\n[{over} more mentions are not attached: agents.mentions is {most}]"
@@ -91,7 +92,7 @@ impl Api {
     }
 
     fn attach_limits(&self) -> AttachLimits {
-        let settings = &self.parts.settings;
+        let settings = &self.parts.loaded.settings;
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         AttachLimits {
             lines: size(settings.tools.max_lines.into()),
@@ -120,6 +121,7 @@ impl Api {
                 workdir: speaker.workdir.clone(),
                 rules: speaker.rules.clone(),
                 grants: Vec::new(),
+                always: Vec::new(),
             };
             let judge = |done| GateMsg::Judge {
                 request: Box::new(request),

@@ -12,13 +12,15 @@ pub enum Scope {
     Steer,
     /// Answer approvals.
     Approve,
+    /// Bring logs from elsewhere.
+    Import,
     /// Stop the daemon.
     Admin,
 }
 
 impl Scope {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Read, Self::Steer, Self::Approve, Self::Admin];
+    pub const ALL: [Self; 5] = [Self::Read, Self::Steer, Self::Approve, Self::Import, Self::Admin];
 
     /// The word on the wire.
     #[must_use]
@@ -27,6 +29,7 @@ impl Scope {
             Self::Read => "read",
             Self::Steer => "steer",
             Self::Approve => "approve",
+            Self::Import => "import",
             Self::Admin => "admin",
         }
     }
@@ -39,7 +42,7 @@ impl fmt::Display for Scope {
 }
 
 /// Methods that answer once.
-const METHODS: [(&str, Scope); 33] = [
+const METHODS: [(&str, Scope); 36] = [
     ("session.create", Scope::Steer),
     ("session.get", Scope::Read),
     ("session.list", Scope::Read),
@@ -52,7 +55,7 @@ const METHODS: [(&str, Scope); 33] = [
     ("session.compact", Scope::Steer),
     ("session.summarize", Scope::Steer),
     ("session.export", Scope::Read),
-    ("session.import", Scope::Steer),
+    ("session.import", Scope::Import),
     ("session.diff", Scope::Read),
     ("session.undo", Scope::Steer),
     ("session.rewind", Scope::Steer),
@@ -63,8 +66,11 @@ const METHODS: [(&str, Scope); 33] = [
     ("turn.cancel", Scope::Steer),
     ("approval.list", Scope::Read),
     ("approval.decide", Scope::Approve),
+    ("rule.list", Scope::Read),
+    ("rule.remove", Scope::Approve),
     ("node.status", Scope::Read),
     ("node.diagnostics", Scope::Read),
+    ("node.config", Scope::Admin),
     ("node.check", Scope::Read),
     ("node.drain", Scope::Admin),
     ("node.stop", Scope::Admin),
@@ -143,6 +149,13 @@ mod tests {
             (far.code.as_str(), far.class),
             ("unknown_method", agentd_protocol::FaultClass::Invalid)
         );
+    }
+
+    #[test]
+    fn an_import_has_a_scope_of_its_own() {
+        assert_eq!(scope_of("session.import").unwrap(), Scope::Import);
+        assert_eq!(scope_of("session.create").unwrap(), Scope::Steer);
+        assert_eq!(Scope::Import.to_string(), "import");
     }
 
     #[test]

@@ -1,16 +1,30 @@
 //! `node.*`, `tool.list`: the daemon itself.
 
 use crate::api::{Api, READ, StopRequest, fault_of};
+use crate::dispatch::answer;
 use agentd_actor_kit::{GateMsg, Read, SupervisorMsg, SupervisorStats};
-use agentd_protocol::{Fault, NodeStatus, Principal, ToolRow};
+use agentd_file_work::{Hanging, hanging};
+use agentd_protocol::{Fault, HangingFiles, NodeStatus, Principal, ToolRow};
 use agentd_tools::Tool;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A look through the whole store.
 const CHECK: Duration = Duration::from_secs(30);
+
+fn files(hanging: &Hanging) -> HangingFiles {
+    let who: BTreeSet<String> = hanging.calls.iter().map(|call| call.requester.clone()).collect();
+    HangingFiles {
+        mount: hanging.mount.display().to_string(),
+        silent_ms: hanging
+            .silent
+            .map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        calls: hanging.calls.len() as u64,
+        who: who.into_iter().collect(),
+    }
+}
 
 impl Api {
     pub(crate) async fn status(&self) -> Result<NodeStatus, Fault> {
@@ -26,10 +40,12 @@ impl Api {
             store: facts.store.clone(),
             data_dir: facts.data_dir.clone(),
             model: facts.model.clone(),
+            sandbox: facts.sandbox.clone(),
             hot: stats.hot,
             sessions: self.read(|done| Read::Count { done }).await?,
             connections: self.connections(),
             restarts: self.parts.view.restarts(),
+            hanging: hanging().iter().map(files).collect(),
         })
     }
 
@@ -53,14 +69,7 @@ impl Api {
             .await
             .map_err(fault_of);
         let models = self.parts.view.models().await;
-        let settings = &self.parts.settings;
         Ok(json!({
-            // What clients judge that look for a fault; the rest of the settings is the operator's.
-            "config": {
-                "files": self.parts.facts.config_files,
-                "sandbox": settings.sandbox,
-                "hooks": settings.hooks,
-            },
             "status": status,
             "supervisor": supervisor,
             "hot_states": states,
@@ -68,6 +77,11 @@ impl Api {
             "store": serde_json::to_value(self.parts.backend.metrics()).unwrap_or_default(),
             "rules": said(rules),
         }))
+    }
+
+    /// The settings that the daemon runs with.
+    pub(crate) fn config(&self) -> Result<Value, Fault> {
+        answer(&self.parts.loaded.shown())
     }
 
     /// Looks for damage in the store, one look at a time: it reads everything, and goes on when its asker is gone.

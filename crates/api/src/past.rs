@@ -62,6 +62,8 @@ pub(crate) struct Past {
     asking: bool,
     open: BTreeSet<String>,
     reworking: bool,
+    /// Where the lines of an imported log end.
+    imported: Seq,
     /// The files of the work on the history that is open.
     wanted: Vec<FileBack>,
 }
@@ -80,7 +82,10 @@ impl Past {
         self.head = event.seq;
         self.files(event);
         self.openings(event);
-        if event.seq <= self.upto && !self.asking && self.open.is_empty() && !self.reworking {
+        // Among the lines of an imported log nobody knows what was open.
+        let quoted = matches!(event.body, EventBody::ImportedEvent(_)) && event.seq < self.imported;
+        let rests = !self.asking && self.open.is_empty() && !self.reworking;
+        if event.seq <= self.upto && rests && !quoted {
             self.point = Some(Point {
                 seq: event.seq,
                 todo: self.todo.clone(),
@@ -148,6 +153,8 @@ impl Past {
     )]
     fn openings(&mut self, event: &Event) {
         match &event.body {
+            // Behind it comes what the session was created with.
+            EventBody::SessionImported(it) => self.imported = (event.seq + 1).saturating_add(it.events),
             EventBody::ModelStarted(_) => self.asking = true,
             EventBody::ModelFinished(finished) => {
                 self.asking = false;

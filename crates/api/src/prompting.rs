@@ -2,24 +2,32 @@
 //! threads; and `session.prompt`, which shows it.
 
 use crate::api::{Api, READ};
-use agentd_prompt::{AgentDefinition, Origin, agent, session_prompt, sources, stricter, template_of};
-use agentd_protocol::{
-    CreateParams, Fault, LoopLimits, PermissionMode, Preset, PromptPart, PromptPartKind, PromptShown,
-    PromptSources, SessionParams, ToolProtocol,
+use agentd_actor_kit::{GateMsg, JudgeRequest};
+use agentd_file_work::FileWork;
+use agentd_policy::Subject;
+use agentd_prompt::{
+    AgentDefinition, Origin, Places, ReadJudge, agent, session_prompt, sources, stricter, template_of,
 };
-use std::path::PathBuf;
+use agentd_protocol::{
+    CreateParams, EffectClass, Fault, LoopLimits, PermissionMode, Preset, PromptPart, PromptPartKind,
+    PromptShown, PromptSources, SessionParams, ToolProtocol, VerdictKind,
+};
+use agentd_settings::CLIENT;
+use std::path::{Path, PathBuf};
+use tokio::runtime::Handle;
 
-/// Runs what blocks beside the runtime's threads, within the time of a read.
-pub(crate) async fn blocking<T: Send + 'static>(
+/// Runs work on the files of a working directory, within the time of a read.
+pub(crate) async fn reading<T: Send + 'static>(
     what: &'static str,
+    workdir: &Path,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Fault> {
-    let slow = || {
-        Fault::unavailable("workdir_unavailable", format!("{what} could not be read in time"))
-            .hint("look whether the working directory's file system answers")
-    };
-    let done = tokio::time::timeout(READ, tokio::task::spawn_blocking(work)).await;
-    done.map_err(|_| slow())?.map_err(|_| slow())
+    let done = FileWork::of_directory(workdir).run(workdir, READ, work).await;
+    done.map_err(|failed| {
+        let message = format!("{what} could not be read: {failed}");
+        Fault::unavailable("workdir_unavailable", message)
+            .hint("check that the working directory's file system answers; `agentctl doctor` names those that do not")
+    })
 }
 
 impl Api {
@@ -30,8 +38,9 @@ impl Api {
         workdir: &str,
     ) -> Result<Option<AgentDefinition>, Fault> {
         let Some(name) = name else { return Ok(None) };
-        let (places, workdir, name) = (self.parts.places.clone(), PathBuf::from(workdir), name.to_owned());
-        let found = blocking("the agent's file", move || agent(&places, &workdir, &name)).await?;
+        let (places, workdir, name) = (self.places(workdir, &[]), PathBuf::from(workdir), name.to_owned());
+        let dir = workdir.clone();
+        let found = reading("the agent's file", &dir, move || agent(&places, &workdir, &name)).await?;
         let found = found.map_err(|why| {
             Fault::invalid("unknown_agent", why).hint("agents are Markdown files; see `agentctl help agents`")
         })?;
@@ -42,6 +51,7 @@ impl Api {
     pub(crate) async fn sources(
         &self,
         workdir: &str,
+        rules: &[String],
         model: &str,
         preset: Option<Preset>,
         definition: Option<&AgentDefinition>,
@@ -53,15 +63,56 @@ impl Api {
             text: definition.prompt.clone(),
             note: (definition.origin == Origin::Project).then(|| "from the project".to_owned()),
         });
-        let (places, workdir) = (self.parts.places.clone(), PathBuf::from(workdir));
-        blocking("the instruction files of the working directory", move || {
-            sources(&places, &workdir, template, words)
-        })
+        let (places, workdir) = (self.places(workdir, rules), PathBuf::from(workdir));
+        let dir = workdir.clone();
+        reading(
+            "the instruction files of the working directory",
+            &dir,
+            move || sources(&places, &workdir, template, words),
+        )
         .await
     }
 
+    /// Where files for prompts are looked for. What a rule forbids or asks about is not read, by whatever name or link it is
+    /// there; the judge blocks, so it is for threads that may.
+    pub(crate) fn places(&self, workdir: &str, rules: &[String]) -> Places {
+        let request = JudgeRequest {
+            session: self.parts.clock.stamp().session(),
+            tool: "Read".to_owned(),
+            subject: Subject::Nothing,
+            effect: EffectClass::Read,
+            mode: PermissionMode::Default,
+            workdir: workdir.to_owned(),
+            rules: rules.to_vec(),
+            grants: Vec::new(),
+            always: Vec::new(),
+        };
+        let (gate, runtime) = (self.parts.gate.clone(), Handle::current());
+        let judge = move |real: &Path| {
+            let path = real.to_str().ok_or("its path is no text")?.to_owned();
+            let subject = Subject::Path { write: false, path };
+            let request = Box::new(JudgeRequest {
+                subject,
+                ..request.clone()
+            });
+            let judged = runtime.block_on(gate.call(READ, |done| GateMsg::Judge { request, done }));
+            let verdict = judged.map_err(|error| error.to_string())?.verdict;
+            // A mode asks about what lies outside of the working directory; the places are the operator's choice.
+            let free = verdict.kind == VerdictKind::Ask && verdict.rule.starts_with("mode:");
+            if free || verdict.kind == VerdictKind::Allow {
+                Ok(())
+            } else {
+                Err(verdict.reason)
+            }
+        };
+        Places {
+            judge: ReadJudge::new(judge),
+            ..self.parts.places.clone()
+        }
+    }
+
     fn template(&self, model: &str, preset: Option<Preset>) -> &'static str {
-        let settings = &self.parts.settings;
+        let settings = &self.parts.loaded.settings;
         let Some(model) = settings.models.get(model) else {
             return "";
         };
@@ -130,21 +181,25 @@ pub(crate) fn mode_of(
     of(Origin::Project).map_or(mode, |narrower| stricter(mode, narrower))
 }
 
-/// The steps: what was asked for, else the agent's; a project's agent can only take fewer.
+/// The steps and who wants them: what was asked for, else the agent's; a project's agent can only take fewer.
 pub(crate) fn turns_of(
     params: &CreateParams,
     definition: Option<&AgentDefinition>,
     limits: &LoopLimits,
-) -> Option<i32> {
-    let turns = definition.and_then(|it| Some((it.origin, it.max_turns?)));
-    let cap = limits.step_cap().and_then(|cap| i32::try_from(cap).ok());
-    match (params.max_turns, turns) {
-        (asked, None) => asked,
-        (asked, Some((Origin::Operator, turns))) => asked.or(Some(turns)),
-        (asked, Some((Origin::Project, turns))) if cap.is_some_and(|cap| turns < cap) => Some(turns)
-            .filter(|turns| asked.is_none_or(|asked| asked < 0 || *turns < asked))
-            .or(asked),
-        (asked, Some((Origin::Project, _))) => asked,
+) -> Option<(i32, String)> {
+    let asked = params.max_turns.map(|turns| (turns, CLIENT.to_owned()));
+    let Some((agent, turns)) = definition.and_then(|it| Some((it, it.max_turns?))) else {
+        return asked;
+    };
+    let of_agent = Some((turns, format!("agent {}", agent.name)));
+    match agent.origin {
+        Origin::Operator => asked.or(of_agent),
+        Origin::Project => {
+            let cap = limits.step_cap().and_then(|cap| i32::try_from(cap).ok());
+            let fewer = |asked: i32| asked < 0 || turns < asked;
+            let narrows = cap.is_some_and(|cap| turns < cap) && params.max_turns.is_none_or(fewer);
+            if narrows { of_agent } else { asked }
+        }
     }
 }
 
@@ -231,7 +286,7 @@ mod tests {
             };
             let agent = definition(origin, PermissionMode::Default, turns);
             assert_eq!(
-                turns_of(&params, Some(&agent), &limits),
+                turns_of(&params, Some(&agent), &limits).map(|(turns, _)| turns),
                 expected,
                 "{asked:?} {origin:?} {turns}"
             );

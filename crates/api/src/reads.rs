@@ -2,7 +2,10 @@
 
 use crate::api::{Api, READ, fault_of};
 use agentd_actor_kit::{Read, SupervisorMsg};
-use agentd_protocol::{Fault, ListParams, RunState, SessionId, SessionParams, Status, Summary, WaitReason};
+use agentd_protocol::{
+    Budget, Fault, ListParams, RunState, Selector, SessionId, SessionParams, Status, Summary, WaitReason,
+};
+use agentd_settings::CLIENT;
 use agentd_store::{Filter, Row};
 use std::collections::BTreeMap;
 
@@ -16,7 +19,15 @@ pub(crate) type Overlay = BTreeMap<SessionId, Status>;
 impl Api {
     pub(crate) async fn get(&self, params: SessionParams) -> Result<Summary, Fault> {
         let row = self.row_of(&params.session).await?;
-        Ok(live(row, &self.overlay().await?))
+        let mut summary = live(row, &self.overlay().await?);
+        // A log that cannot be read says nothing of its limits; the rest is known all the same.
+        let created = self.first(summary.session).await.ok();
+        summary.limits = created.map(|(created, _)| {
+            let mut limits = created.limits;
+            budget_changed(&mut limits.from, &created.budget, &summary.budget);
+            Box::new(limits)
+        });
+        Ok(summary)
     }
 
     pub(crate) async fn list(&self, params: &ListParams) -> Result<Vec<Summary>, Fault> {
@@ -24,7 +35,7 @@ impl Api {
             check_state(state)?;
         }
         let overlay = self.overlay().await?;
-        let most = self.parts.settings.limits.list_rows.max(1);
+        let most = self.parts.loaded.settings.limits.list_rows.max(1);
         let limit = if params.limit == 0 {
             most
         } else {
@@ -34,7 +45,7 @@ impl Api {
         let all = params.all || params.states.iter().any(|state| state == "closed");
         let mut filter = Filter {
             all,
-            labels: params.labels.clone(),
+            labels: params.labels.carried(),
             limit: PAGE,
             ..Filter::default()
         };
@@ -47,6 +58,9 @@ impl Api {
                 return Ok(found);
             };
             for row in rows {
+                if !chosen(&row, &params.labels) {
+                    continue;
+                }
                 let summary = live(row, &overlay);
                 if !params.states.is_empty()
                     && !params.states.iter().any(|want| is(summary.status.state, want))
@@ -67,7 +81,10 @@ impl Api {
     }
 
     pub(crate) async fn rows(&self, filter: Filter) -> Result<Vec<Row>, Fault> {
-        self.read(|done| Read::List { filter, done }).await
+        let rows = self.read(|done| Read::List { filter, done }).await?;
+        let damaged = rows.iter().filter(|row| row.damaged);
+        self.mend(damaged.map(|row| row.summary.session).collect());
+        Ok(rows)
     }
 
     /// The live statuses of sessions with an actor.
@@ -77,6 +94,24 @@ impl Api {
             .call(READ, |done| SupervisorMsg::Overlay { done })
             .await
             .map_err(fault_of)
+    }
+}
+
+/// Whether a selector means this row. The labels of a damaged row are not known.
+pub(crate) fn chosen(row: &Row, labels: &Selector) -> bool {
+    labels.is_empty() || (!row.damaged && labels.matches(&row.summary.labels))
+}
+
+/// Where the parts of a budget come from that were changed since the session was created.
+fn budget_changed(from: &mut BTreeMap<String, String>, first: &Budget, now: &Budget) {
+    let changed = [
+        ("budget.tokens", first.tokens != now.tokens),
+        ("budget.usd", first.usd.total_cmp(&now.usd).is_ne()),
+        ("budget.time", first.time_ms != now.time_ms),
+        ("budget.steps", first.steps != now.steps),
+    ];
+    for (key, _) in changed.iter().filter(|(_, changed)| *changed) {
+        from.insert((*key).to_owned(), format!("{CLIENT}, later"));
     }
 }
 

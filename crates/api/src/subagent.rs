@@ -35,8 +35,10 @@ impl Api {
         };
         let limits = limits_of(&parent.limits, definition);
         let preset = (limits.tool_protocol == Some(ToolProtocol::JsonText)).then_some(Preset::React);
-        let prompt = self.sources(&parent.workdir, &model, preset, definition).await?;
-        let deepest = new.lineage.depth >= self.parts.settings.agents.max_depth;
+        let prompt = self
+            .sources(&parent.workdir, &parent.rules, &model, preset, definition)
+            .await?;
+        let deepest = new.lineage.depth >= self.parts.loaded.settings.agents.max_depth;
         let tools = self.narrowed(parent.tools, definition)?;
         let tools = allowed(fitting(tools, &limits, &prompt), deepest);
         let prompt = telling(prompt, &tools);
@@ -72,11 +74,13 @@ fn mode_of(parent: PermissionMode, definition: Option<&AgentDefinition>) -> Perm
 
 fn limits_of(parent: &LoopLimits, definition: Option<&AgentDefinition>) -> LoopLimits {
     let mut limits = parent.clone();
-    if let Some(turns) = definition.and_then(|it| it.max_turns)
-        && let (Ok(turns), Some(cap)) = (u32::try_from(turns), parent.step_cap())
-        && turns < cap
+    if let Some((agent, turns)) = definition.and_then(|it| Some((it, it.max_turns?)))
+        && let (Ok(steps), Some(cap)) = (u32::try_from(turns), parent.step_cap())
+        && steps < cap
     {
-        limits.max_turns = i32::try_from(turns).unwrap_or(limits.max_turns);
+        limits.max_turns = turns;
+        let from = format!("agent {}", agent.name);
+        limits.from.insert("max_turns".to_owned(), from);
     }
     limits
 }

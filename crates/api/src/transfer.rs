@@ -1,4 +1,4 @@
-//! `session.export` and `session.import`: exact stored lines out, a session made of such lines in.
+//! `session.export` and `session.import`: exact stored lines out, a session that quotes such lines in.
 
 use crate::api::{Api, COMMAND, fault_of};
 use crate::dispatch::answer;
@@ -7,7 +7,7 @@ use agentd_actor_kit::{Read, StoreMsg};
 use agentd_protocol::{
     Created, Event, ExportParams, Exported, Fault, ImportParams, Principal, SessionId, Summary,
 };
-use agentd_store::{Append, EncodedEvent, IdempotencyKey, Range};
+use agentd_store::{Append, EncodedEvent, IdempotencyKey, OwnLog, Range};
 use agentd_turn::{Agent, Config};
 use bytes::Bytes;
 use serde_json::Value;
@@ -41,9 +41,8 @@ impl Api {
         })
     }
 
-    pub(crate) async fn import(&self, who: &Principal, params: ImportParams) -> Result<Value, Fault> {
-        let lines = params
-            .lines
+    pub(crate) async fn import(&self, who: &Principal, mut params: ImportParams) -> Result<Value, Fault> {
+        let lines = std::mem::take(&mut params.lines)
             .into_iter()
             .map(|line| Bytes::from(line.trim_end().to_owned()))
             .collect();
@@ -65,6 +64,7 @@ impl Api {
             .iter()
             .map(|line| std::str::from_utf8(line).unwrap_or_default())
             .collect();
+        let body = (&params, body);
         let (key, _turn) = match self
             .keyed(who, "session.import", params.key.as_deref(), &body)
             .await?
@@ -72,7 +72,11 @@ impl Api {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key, turn) => (key, turn),
         };
-        let created = tokio::time::timeout(IMPORT, self.write_lines(&lines))
+        let made = async {
+            let own = self.imported(who, &params, lines).await?;
+            self.write_log(&own).await
+        };
+        let created = tokio::time::timeout(IMPORT, made)
             .await
             .map_err(|_| Fault::timeout("import_slow", "the import took too long"))??;
         tracing::info!(session = %created.session, by = %who, "session imported");
@@ -82,17 +86,8 @@ impl Api {
         answer(&created)
     }
 
-    pub(crate) async fn write_lines(&self, lines: &[Bytes]) -> Result<Created, Fault> {
-        // The stream of the nil session holds the fleet's rules: nobody may bring their own.
-        let first = lines
-            .first()
-            .and_then(|line| serde_json::from_slice::<Event>(line).ok());
-        if first.is_some_and(|event| event.session == SessionId::NIL) {
-            return Err(Fault::denied(
-                "rules_import",
-                "the stream of always-rules cannot be imported",
-            ));
-        }
+    /// Stores a log as a session.
+    pub(crate) async fn write_log(&self, own: &OwnLog) -> Result<Created, Fault> {
         let mut stamp = self.parts.clock.stamp();
         let now = self.parts.clock.now();
         let mut name = String::new();
@@ -101,14 +96,14 @@ impl Api {
             name.clone_from(&summary.name);
             Ok(Some(summary))
         };
-        let imported = agentd_store::import(self.parts.backend.as_ref(), lines, &mut stamp, summarize)
+        let restored = agentd_store::restore(self.parts.backend.as_ref(), own, &mut stamp, summarize)
             .await
             .map_err(Fault::from)?;
         Ok(Created {
-            session: imported.session,
+            session: restored.session,
             name,
             input: None,
-            seq: imported.head,
+            seq: restored.head,
             notices: Vec::new(),
         })
     }

@@ -46,7 +46,10 @@ impl Api {
                 rest
             }
             Typed::Mode(mode, None) => {
-                let words = format!("the mode is {} now", word(mode));
+                let mut words = format!("the mode is {} now", word(mode));
+                if mode == PermissionMode::Yolo {
+                    words = format!("{words}; {}", agentd_policy::YOLO_LIMITS);
+                }
                 self.may_have(session, Some(mode)).await?;
                 let said = self
                     .said(who, session, Some(update(Some(mode), None)), words, key)
@@ -167,7 +170,7 @@ impl Api {
         let speaker = Speaker {
             session: SessionId::NIL,
             workdir,
-            mode: params.mode.unwrap_or(self.parts.settings.permission.mode),
+            mode: params.mode.unwrap_or(self.parts.loaded.settings.permission.mode),
             rules: params.rules.clone(),
             person,
         };
@@ -188,22 +191,20 @@ impl Api {
         })
     }
 
-    /// The first event of a session, and when it was.
+    /// What a session was created with, and when that was. Of an imported one that is the second event.
     pub(crate) async fn first(&self, session: SessionId) -> Result<(SessionCreated, Timestamp), Fault> {
         let range = Range {
-            limit: 1,
+            limit: 2,
             ..Range::after(0)
         };
         let page = self.read(|done| Read::Load { session, range, done }).await?;
-        let first = page.events.first();
-        let event = first.and_then(|(_, line)| serde_json::from_slice::<Event>(line).ok());
-        match event.map(|event| (event.at, event.body)) {
-            Some((at, EventBody::SessionCreated(created))) => Ok((created, at)),
-            _ => Err(Fault::internal(
-                "no_first_event",
-                "the log does not begin with session.created",
-            )),
-        }
+        let events = page.events.iter();
+        let mut events = events.filter_map(|(_, line)| serde_json::from_slice::<Event>(line).ok());
+        let found = events.find_map(|event| match event.body {
+            EventBody::SessionCreated(created) => Some((created, event.at)),
+            _ => None,
+        });
+        found.ok_or_else(|| Fault::internal("no_first_event", "the log does not begin with session.created"))
     }
 }
 

@@ -46,7 +46,9 @@ impl Uploads {
                 "import_too_large",
                 format!("imports under way have more than {MAX_BYTES} bytes"),
             )
-            .hint("import it into an empty store with the daemon stopped"));
+            .hint(
+                "a store of your own is copied as files while its daemon is stopped: docs/security/import.md",
+            ));
         }
         let upload = self.0.entry(name).or_insert_with(|| Upload {
             lines: Vec::new(),

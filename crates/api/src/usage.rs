@@ -1,6 +1,7 @@
 //! `usage.query`: tokens and money, from the list rows and from what the store remembers of deleted sessions.
 
 use crate::api::Api;
+use crate::reads::chosen;
 use agentd_protocol::{Fault, Usage, UsageParams, UsageRow};
 use agentd_store::{Filter, Spending};
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ impl Api {
         let by = params.by.as_deref().unwrap_or("model");
         let mut filter = Filter {
             all: true,
-            labels: params.labels.clone(),
+            labels: params.labels.carried(),
             limit: PAGE,
             ..Filter::default()
         };
@@ -28,7 +29,7 @@ impl Api {
             let Some(last) = rows.last().map(|row| row.summary.session) else {
                 break;
             };
-            for row in rows {
+            for row in rows.into_iter().filter(|row| chosen(row, &params.labels)) {
                 let summary = row.summary;
                 let spent = Spending {
                     model: summary.model,
@@ -43,8 +44,7 @@ impl Api {
             filter.after = Some(last);
         }
         for spent in self.parts.backend.spent().await? {
-            let has = |(key, value)| spent.labels.get(key) == Some(value);
-            if params.labels.iter().all(has) {
+            if params.labels.matches(&spent.labels) {
                 add(&mut groups, &spent, by, || REMOVED.to_owned());
             }
         }

@@ -1,5 +1,6 @@
 //! Checks of what comes from outside. Each fault names the field, what is wrong, and what is right.
 
+use crate::prompting::reading;
 use agentd_protocol::{Block, Budget, Fault, ImageSource, Labels};
 use std::path::{Component, Path};
 
@@ -74,6 +75,23 @@ pub(crate) fn title_of_fork(title: &str) -> Option<String> {
     (!kept.is_empty()).then(|| format!("{kept}{END}"))
 }
 
+/// What an imported session is called that nobody names: after where it comes from.
+pub(crate) fn title_of_import(source: &str) -> String {
+    const BEGIN: &str = "imported";
+    let kept = printable(source, MAX_TITLE - BEGIN.len() - 2);
+    if kept.is_empty() {
+        BEGIN.to_owned()
+    } else {
+        format!("{BEGIN}: {kept}")
+    }
+}
+
+/// The beginning of somebody's words without control characters.
+pub(crate) fn printable(text: &str, chars: usize) -> String {
+    let fine = text.trim().chars().filter(|c| !c.is_control());
+    fine.take(chars).collect()
+}
+
 /// Labels as keys and values that selectors can say.
 pub(crate) fn labels(labels: &Labels) -> Result<(), Fault> {
     if labels.len() > MAX_LABELS {
@@ -122,7 +140,8 @@ pub(crate) async fn workdir(text: &str) -> Result<String, Fault> {
         .hint("write the path without .."));
     }
     let tidy: std::path::PathBuf = path.components().collect();
-    let found = tokio::fs::metadata(&tidy).await;
+    let dir = tidy.clone();
+    let found = reading("the working directory", &tidy, move || std::fs::metadata(dir)).await?;
     let message = match found {
         Ok(found) if found.is_dir() => return real(tidy).await,
         Ok(_) => format!("the working directory {text:?} is not a directory"),
@@ -134,6 +153,21 @@ pub(crate) async fn workdir(text: &str) -> Result<String, Fault> {
     Err(Fault::invalid("bad_workdir", message).hint("create it, or name another one with -C DIR"))
 }
 
+/// Refuses a working directory in which no command could run: commands write all that is beneath it, so the walls do not
+/// stand around the daemon's own data.
+pub(crate) async fn apart(workdir: &str, data_dir: &str) -> Result<(), Fault> {
+    let data_dir = real(data_dir.into()).await?;
+    if !Path::new(&data_dir).starts_with(workdir) {
+        return Ok(());
+    }
+    let message = format!(
+        "no command could run in {workdir}: the daemon's data directory {data_dir} lies in it, and commands may write all that \
+         lies in their working directory"
+    );
+    let hint = "name a directory below it with -C DIR, or start the daemon with its data elsewhere (agentd --data-dir DIR)";
+    Err(Fault::invalid("bad_workdir", message).hint(hint))
+}
+
 /// Where a directory really is. A session keeps this: a link in its place is one that somebody put there later.
 async fn real(dir: std::path::PathBuf) -> Result<String, Fault> {
     let failed = |why: String| {
@@ -143,8 +177,9 @@ async fn real(dir: std::path::PathBuf) -> Result<String, Fault> {
         )
         .hint("name another one with -C DIR")
     };
-    let opened = tokio::task::spawn_blocking(move || agentd_tools::Beneath::open_anywhere(&dir)).await;
-    let opened = opened.map_err(|error| failed(error.to_string()))?;
+    let path = dir.clone();
+    let open = move || agentd_tools::Beneath::open_anywhere(&path);
+    let opened = reading("the working directory", &dir, open).await?;
     let opened = opened.map_err(|error| failed(error.to_string()))?;
     let text = opened.path().to_str().map(str::to_owned);
     text.ok_or_else(|| failed("its path is not UTF-8".to_owned()))

@@ -3,9 +3,11 @@
 use crate::api::{Api, READ, fault_of, read_from};
 use crate::dispatch::read_params;
 use crate::live::{Out, Push, Pushed, Stop, patiently};
-use crate::validate;
+use crate::methods::nearest;
 use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg, Viewer};
-use agentd_protocol::{Fault, Labels, Lagged, Principal, SessionId, Subscribed, WatchParams};
+use agentd_protocol::{
+    CaughtUp, EVENT_KINDS, Fault, Lagged, Principal, Selector, SessionId, Subscribed, WatchParams,
+};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -33,26 +35,26 @@ pub struct Watching {
 
 #[derive(Debug)]
 struct Filter {
-    labels: Labels,
+    labels: Selector,
     kinds: Vec<String>,
     chosen: BTreeMap<SessionId, bool>,
 }
 
 impl Api {
-    /// Starts following the fleet. `head` of the answer is the cursor it starts from.
+    /// Starts following the fleet. `head` of the answer is the last cursor now.
     ///
     /// # Errors
     /// The fault that the client gets.
     pub async fn watch(&self, who: &Principal, params: Value) -> Result<(Subscribed, Watching), Fault> {
         self.allow(who, "fleet.watch")?;
         let params: WatchParams = read_params(params)?;
-        validate::labels(&params.labels)?;
         if params.kinds.len() > MAX_KINDS {
             return Err(Fault::invalid(
                 "too_many_kinds",
                 format!("at most {MAX_KINDS} kinds can be named"),
             ));
         }
+        params.kinds.iter().try_for_each(|kind| known(kind))?;
         let queue = usize::try_from(self.settings().limits.attach_ring)
             .unwrap_or(usize::MAX)
             .clamp(8, 65_536);
@@ -62,18 +64,13 @@ impl Api {
         } else {
             Some(place(&self.parts.feed, viewer, queue).await?)
         };
-        let seen = match params.after {
-            Some(after) => after,
-            None => {
-                self.read(|done| Read::Watch {
-                    after: None,
-                    limit: 1,
-                    done,
-                })
-                .await?
-                .cursor
-            }
+        let newest = |done| Read::Watch {
+            after: None,
+            limit: 1,
+            done,
         };
+        let head = self.read(newest).await?.cursor;
+        let seen = params.after.unwrap_or(head);
         let filter = Filter {
             labels: params.labels,
             kinds: params.kinds,
@@ -81,10 +78,7 @@ impl Api {
         };
         let (store, feed) = (self.parts.store.clone(), self.parts.feed.clone());
         Ok((
-            Subscribed {
-                sub: viewer,
-                head: seen,
-            },
+            Subscribed { sub: viewer, head },
             Watching {
                 store,
                 feed,
@@ -96,6 +90,22 @@ impl Api {
             },
         ))
     }
+}
+
+/// Refuses what is neither a type of event nor a family of types: nothing would ever be shown.
+fn known(kind: &str) -> Result<(), Fault> {
+    let families = EVENT_KINDS
+        .iter()
+        .filter_map(|kind| Some(kind.split_once('.')?.0));
+    if EVENT_KINDS.contains(&kind) || families.clone().any(|family| family == kind) {
+        return Ok(());
+    }
+    let message = format!("there is no type of event {:?}", crate::words::cut(kind));
+    let hint = match nearest(kind, EVENT_KINDS.iter().copied().chain(families)) {
+        Some(near) => format!("did you mean {near}?"),
+        None => "name a type such as tool.finished, or a family such as tool".to_owned(),
+    };
+    Err(Fault::invalid("unknown_kind", message).hint(hint))
 }
 
 async fn place(feed: &Handle<FeedMsg>, id: u64, length: usize) -> Result<mpsc::Receiver<FeedFrame>, Fault> {
@@ -154,6 +164,7 @@ impl Watching {
     async fn follow(&mut self, out: &Out) -> Result<(), Stop> {
         loop {
             self.catch_up(out).await?;
+            out.push(Push::CaughtUp(CaughtUp { cursor: self.seen })).await?;
             let Some(mut frames) = self.frames.take() else {
                 return Ok(());
             };
@@ -236,11 +247,7 @@ impl Watching {
         }
         let row = patiently(|| read_from(&self.store, |done| Read::Row { session, done })).await?;
         let carried = row.map(|row| row.summary.labels).unwrap_or_default();
-        let chosen = self
-            .filter
-            .labels
-            .iter()
-            .all(|(key, value)| carried.get(key) == Some(value));
+        let chosen = self.filter.labels.matches(&carried);
         if self.filter.chosen.len() >= REMEMBERED {
             self.filter.chosen.clear();
         }

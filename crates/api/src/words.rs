@@ -1,9 +1,9 @@
 //! What people call a session: a full id, a prefix of either end, a name, `@last`.
 
 use crate::api::Api;
-use agentd_actor_kit::Read;
+use agentd_actor_kit::{Read, SupervisorMsg};
 use agentd_protocol::{Fault, SessionId};
-use agentd_store::{Filter, Row};
+use agentd_store::{DAMAGED_ROW, Filter, Row};
 
 /// Rows that are looked at together.
 const PAGE: u32 = 100;
@@ -61,8 +61,20 @@ impl Api {
 
     /// The list row of a session.
     pub(crate) async fn row(&self, session: SessionId) -> Result<Row, Fault> {
-        let row = self.read(|done| Read::Row { session, done }).await?;
-        row.ok_or_else(|| unknown(&session.to_string()))
+        let row = self.read(|done| Read::Row { session, done }).await;
+        if row.as_ref().is_err_and(|fault| fault.code == DAMAGED_ROW) {
+            self.mend(vec![session]);
+        }
+        row?.ok_or_else(|| unknown(&session.to_string()))
+    }
+
+    /// Has sessions loaded whose list rows are damaged: that writes the rows anew.
+    pub(crate) fn mend(&self, sessions: Vec<SessionId>) {
+        if !sessions.is_empty() {
+            let now = self.parts.clock.now();
+            let rows = sessions.into_iter().map(|session| (session, now)).collect();
+            self.parts.supervisor.cast(SupervisorMsg::Found { rows });
+        }
     }
 }
 

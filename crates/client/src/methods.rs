@@ -7,8 +7,8 @@ use agentd_protocol::{
     ApprovalListParams, AttachParams, CancelInputParams, CancelTurnParams, CreateParams, Created,
     DecideParams, Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, ForkParams,
     ImportParams, LifecycleParams, ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown,
-    PutBackDone, QueuedInput, RewindParams, SendParams, Sent, ServerRow, SessionParams, Summary, ToolRow,
-    UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
+    PutBackDone, QueuedInput, RemoveRuleParams, RewindParams, RuleRow, SendParams, Sent, ServerRow,
+    SessionParams, Summary, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -41,6 +41,7 @@ methods! {
     prompt(SessionParams) -> PromptShown = "session.prompt", SHORT;
     /// Changes settings of a session.
     update(UpdateParams) -> Done = "session.update", LONG;
+    remove_rule(RemoveRuleParams) -> RuleRow = "rule.remove", LONG;
     /// Closes a session: it takes no more input.
     close(LifecycleParams) -> Done = "session.close", LONG;
     /// Deletes a session; a tombstone stays.
@@ -168,6 +169,22 @@ impl Client {
     /// [`ClientError`], with the daemon's fault if it refused.
     pub async fn diagnostics(&self) -> Result<Value, ClientError> {
         self.call("node.diagnostics", &json!({}), SHORT).await
+    }
+
+    /// What people allowed or denied for good.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn rules(&self) -> Result<Vec<RuleRow>, ClientError> {
+        self.call("rule.list", &json!({}), SHORT).await
+    }
+
+    /// The settings that the daemon runs with, and where each was set.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn config(&self) -> Result<Value, ClientError> {
+        self.call("node.config", &json!({}), SHORT).await
     }
 
     /// Looks for damage in the store: what is wrong, and how much was looked at.

@@ -3,6 +3,7 @@
 use crate::error::ConformanceError;
 use crate::report::{Report, Verdict};
 use crate::suites::directories;
+use agentd_file_work::FileWork;
 use agentd_protocol::ToolStatus;
 use agentd_sandbox::{Environment, WardenSpec};
 use agentd_tools::{
@@ -115,6 +116,7 @@ impl Session {
         Ok(Self {
             registry: Registry::builtin(&limits),
             context: ToolContext {
+                guarding: agentd_tools::Guarding::default(),
                 workdir: Arc::new(workdir),
                 seen: Arc::new(FilesSeen::default()),
                 warden,
@@ -125,6 +127,7 @@ impl Session {
                 blobs: BlobSource::empty(),
                 addresses: agentd_tools::AddressGate::nobody(),
                 files: agentd_tools::FileGate::closed(),
+                file_work: FileWork::of_session("test"),
                 search: None,
                 remote: None,
                 progress: ProgressSink::nobody(),

@@ -1,9 +1,11 @@
 //! One connection from its first byte to its last.
 
+use crate::budget::Budget;
 use crate::greeting::greet;
 use crate::peer::Users;
 use crate::reader::{FrameReader, ReadEnd};
 use crate::requests::Requests;
+use crate::seats::Seat;
 use crate::writer::{ANSWERS, PUSHES, WRITE, write_all};
 use agentd_api::Api;
 use agentd_protocol::{Fault, Principal};
@@ -19,19 +21,23 @@ use tokio::time::timeout;
 pub(crate) struct Connection {
     pub(crate) api: Arc<Api>,
     pub(crate) shutdown: watch::Receiver<bool>,
+    pub(crate) frames: Arc<Budget>,
+    pub(crate) seat: Arc<Seat>,
 }
 
 impl Connection {
     pub(crate) async fn run(self, stream: UnixStream, users: &Users) {
+        // Held until the last byte is written.
+        let seat = Arc::clone(&self.seat);
         let _counted = self.api.connection_opened();
         let admitted = users.admit(&stream);
         let limit = usize::try_from(self.api.settings().limits.max_frame_bytes).unwrap_or(usize::MAX);
         let (read, write) = stream.into_split();
-        let reader = FrameReader::new(read, FrameLimits::of_requests(limit));
+        let reader = FrameReader::new(read, FrameLimits::of_requests(limit), self.frames.account());
         let (answers, answers_rx) = mpsc::channel(ANSWERS);
         let (pushes, pushes_rx) = mpsc::channel(PUSHES);
         let mut writer = tokio::spawn(write_all(write, answers_rx, pushes_rx));
-        let requests = Requests::new(Arc::clone(&self.api), answers.clone(), pushes);
+        let requests = Requests::new(Arc::clone(&self.api), answers.clone(), pushes, seat);
         let last_word = match admitted {
             Ok(who) => self.talk(reader, who, requests, &answers, &mut writer).await,
             Err(fault) => {
@@ -60,10 +66,15 @@ impl Connection {
         answers: &mpsc::Sender<ServerFrame>,
         writer: &mut JoinHandle<()>,
     ) -> Option<Fault> {
-        let welcome = match greet(&mut reader, &self.api, &who).await {
+        let greeted = tokio::select! {
+            () = self.seat.wanted() => return Some(seat_wanted()),
+            greeted = greet(&mut reader, &self.api, &who) => greeted,
+        };
+        let welcome = match greeted {
             Ok(welcome) => welcome?,
             Err(fault) => return Some(fault),
         };
+        self.seat.greeted();
         answers.send(ServerFrame::Welcome(welcome)).await.ok()?;
         loop {
             let frame = tokio::select! {
@@ -73,11 +84,15 @@ impl Connection {
                     requests.finish().await;
                     return Some(Fault::unavailable("stopping", "the daemon is stopping"));
                 }
+                () = self.seat.wanted() => {
+                    requests.finish().await;
+                    return Some(seat_wanted());
+                }
                 frame = reader.next() => frame,
             };
             match frame {
-                Ok(ClientFrame::Request(request)) => requests.start(&who, request).await,
-                Ok(ClientFrame::Hello(_)) => {
+                Ok((ClientFrame::Request(request), memory)) => requests.start(&who, request, memory).await,
+                Ok((ClientFrame::Hello(_), _)) => {
                     return Some(Fault::invalid(
                         "hello_again",
                         "a connection has one hello, as its first frame",
@@ -91,10 +106,22 @@ impl Connection {
                 Err(ReadEnd::Slow) => {
                     return Some(Fault::timeout("frame_late", "a frame did not end in time"));
                 }
+                Err(ReadEnd::Crowded) => {
+                    let message = "the daemon had no room for a large frame in time";
+                    return Some(
+                        Fault::busy("frames_full", message)
+                            .hint("try again later, or raise limits.frames_bytes"),
+                    );
+                }
                 Err(ReadEnd::Bad(error)) => return Some(error.into()),
             }
         }
     }
+}
+
+fn seat_wanted() -> Fault {
+    let message = "all connections were taken, and this one had nothing to do";
+    Fault::busy("idle_connection_closed", message).hint("connect again, or raise limits.connections")
 }
 
 /// Waits until the daemon stops; a sender that is gone means the same.

@@ -17,6 +17,12 @@ pub enum ControlError {
         /// The path.
         path: PathBuf,
     },
+    /// Something else is where our socket was.
+    #[error("{} is another file now; remove it, and the socket is made again", path.display())]
+    Replaced {
+        /// The path.
+        path: PathBuf,
+    },
     /// The system allows no such long path.
     #[error("the socket path {} is too long ({length} bytes, at most {most})", path.display())]
     TooLong {

@@ -19,13 +19,13 @@ pub(crate) async fn greet(
     who: &Principal,
 ) -> Result<Option<Welcome>, Fault> {
     let hello = match timeout(HELLO, reader.next()).await {
-        Ok(Ok(ClientFrame::Hello(hello))) => hello,
-        Ok(Ok(ClientFrame::Request(_))) => {
+        Ok(Ok((ClientFrame::Hello(hello), _))) => hello,
+        Ok(Ok((ClientFrame::Request(_), _))) => {
             return Err(Fault::invalid("hello_missing", "the first frame must be a hello"));
         }
         Ok(Err(ReadEnd::Bad(error))) => return Err(error.into()),
         Ok(Err(ReadEnd::Closed)) => return Ok(None),
-        Ok(Err(ReadEnd::Slow)) | Err(_) => {
+        Ok(Err(ReadEnd::Slow | ReadEnd::Crowded)) | Err(_) => {
             let message = format!("no hello within {} ms", HELLO.as_millis());
             return Err(Fault::timeout("hello_late", message));
         }

@@ -6,6 +6,7 @@
 //!
 //! Flow: [`bind`] -> [`serve`] -> peer check -> `hello` -> `welcome` -> request -> [`agentd_api::Api::call`] -> answer.
 
+mod budget;
 mod connection;
 mod error;
 mod greeting;
@@ -13,6 +14,7 @@ mod listen;
 mod peer;
 mod reader;
 mod requests;
+mod seats;
 mod serve;
 mod writer;
 

@@ -4,7 +4,9 @@ use crate::error::ControlError;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
@@ -20,11 +22,15 @@ const GIVEN_UP_WITHIN: Duration = Duration::from_secs(1);
 /// How often the lock is tried.
 const TRY_EVERY: Duration = Duration::from_millis(20);
 
+/// What tells our socket file from another one: device and inode.
+type Mark = (u64, u64);
+
 /// An open socket. Dropping it removes the file and lets another daemon have the path.
 #[derive(Debug)]
 pub struct Listener {
     pub(crate) socket: UnixListener,
     path: PathBuf,
+    mark: Mark,
     // Held while the socket is ours: two daemons that start at once cannot both find the path stale.
     _lock: File,
 }
@@ -35,12 +41,30 @@ impl Listener {
     pub fn path(&self) -> &Path {
         &self.path
     }
+
+    /// Makes the socket again if its file was removed; says whether it did. Another file in its place is left alone.
+    pub(crate) fn mend(&mut self) -> Result<bool, ControlError> {
+        match mark(&self.path) {
+            Ok(found) if found == self.mark => return Ok(false),
+            Ok(_) => {
+                return Err(ControlError::Replaced {
+                    path: self.path.clone(),
+                });
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(source) => return Err(io(&self.path, source)),
+        }
+        (self.socket, self.mark) = open(&self.path)?;
+        Ok(true)
+    }
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // A file that stays is found stale by the next daemon.
-        let _ = std::fs::remove_file(&self.path);
+        // A file that stays is found stale by the next daemon; another's is not ours to remove.
+        if mark(&self.path).is_ok_and(|found| found == self.mark) {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -58,22 +82,38 @@ pub async fn bind(path: &Path) -> Result<Listener, ControlError> {
             most: MAX_PATH,
         });
     }
-    if let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(dir)
-            .map_err(|source| io(dir, source))?;
-    }
+    make_dir(path)?;
     let lock = lock(path).await?;
     clear_stale(path).await?;
-    let socket = UnixListener::bind(path).map_err(|source| io(path, source))?;
-    std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(|source| io(path, source))?;
+    let (socket, mark) = open(path)?;
     Ok(Listener {
         socket,
         path: path.to_owned(),
+        mark,
         _lock: lock,
     })
+}
+
+fn make_dir(path: &Path) -> Result<(), ControlError> {
+    let Some(dir) = path.parent().filter(|dir| !dir.as_os_str().is_empty()) else {
+        return Ok(());
+    };
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|source| io(dir, source))
+}
+
+/// Listens where nothing is.
+fn open(path: &Path) -> Result<(UnixListener, Mark), ControlError> {
+    make_dir(path)?;
+    let socket = UnixListener::bind(path).map_err(|source| io(path, source))?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o600)).map_err(|source| io(path, source))?;
+    let mark = mark(path).map_err(|source| io(path, source))?;
+    Ok((socket, mark))
+}
+
+fn mark(path: &Path) -> std::io::Result<Mark> {
+    let found = std::fs::symlink_metadata(path)?;
+    Ok((found.dev(), found.ino()))
 }
 
 async fn lock(path: &Path) -> Result<File, ControlError> {

@@ -1,5 +1,6 @@
 //! Frames out of a socket, each within its deadline and its limits.
 
+use crate::budget::{Account, Hold};
 use agentd_wire::{ClientFrame, Decoder, FrameLimits, WireError, decode};
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -17,6 +18,8 @@ pub(crate) enum ReadEnd {
     Closed,
     /// A frame began and did not end in time.
     Slow,
+    /// Too many frames of other connections were under way for as long.
+    Crowded,
     /// The bytes are not what they must be.
     Bad(WireError),
 }
@@ -29,34 +32,57 @@ pub(crate) struct FrameReader {
     limits: FrameLimits,
     /// When the frame that is under way began.
     began: Option<Instant>,
+    account: Account,
+    /// The memory of the frame that is under way.
+    hold: Option<Hold>,
 }
 
 impl FrameReader {
-    pub(crate) const fn new(socket: OwnedReadHalf, limits: FrameLimits) -> Self {
+    pub(crate) const fn new(socket: OwnedReadHalf, limits: FrameLimits, account: Account) -> Self {
         Self {
             socket,
             decoder: Decoder::new(limits),
             limits,
             began: None,
+            account,
+            hold: None,
         }
     }
 
-    /// The next frame. Cancel-safe: bytes that came are kept.
-    pub(crate) async fn next(&mut self) -> Result<ClientFrame, ReadEnd> {
+    /// The next frame and the memory that it has taken. Cancel-safe: bytes that came are kept.
+    pub(crate) async fn next(&mut self) -> Result<(ClientFrame, Option<Hold>), ReadEnd> {
         loop {
+            // Also a frame that came at once: it is held until its request is answered.
+            self.reserve().await?;
             if let Some(body) = self.decoder.next_frame().map_err(ReadEnd::Bad)? {
                 self.began = None;
-                return decode(&body, self.limits).map_err(ReadEnd::Bad);
+                let frame = decode(&body, self.limits).map_err(ReadEnd::Bad)?;
+                return Ok((frame, self.hold.take()));
             }
             if self.decoder.mid_frame() {
-                let began = *self.began.get_or_insert_with(Instant::now);
-                let ready = timeout_at(began + FRAME, self.socket.readable()).await;
+                let ready = timeout_at(self.deadline(), self.socket.readable()).await;
                 ready.map_err(|_| ReadEnd::Slow)?.map_err(|_| ReadEnd::Closed)?;
             } else {
                 self.socket.readable().await.map_err(|_| ReadEnd::Closed)?;
             }
             self.fill()?;
         }
+    }
+
+    /// Takes memory for the frame that begins, before more of it is read. One that is over the limit needs none: the
+    /// decoder refuses it.
+    async fn reserve(&mut self) -> Result<(), ReadEnd> {
+        let wanted = self.decoder.announced().filter(|_| self.hold.is_none());
+        if let Some(bytes) = wanted.filter(|bytes| *bytes <= self.limits.max_frame_bytes) {
+            let deadline = self.deadline();
+            let taken = timeout_at(deadline, self.account.take(bytes)).await;
+            self.hold = taken.map_err(|_| ReadEnd::Crowded)?;
+        }
+        Ok(())
+    }
+
+    fn deadline(&mut self) -> Instant {
+        *self.began.get_or_insert_with(Instant::now) + FRAME
     }
 
     /// Takes what is there. The chunk lives only here, so an idle connection holds none.

@@ -1,6 +1,8 @@
 //! The requests in flight and the subscriptions of one connection.
 
+use crate::budget::Hold;
 use crate::greeting::IN_FLIGHT;
+use crate::seats::Seat;
 use agentd_api::{Api, Pushed};
 use agentd_protocol::{DetachParams, Fault, Principal, Subscribed};
 use agentd_wire::{Request, ServerFrame};
@@ -33,6 +35,7 @@ struct Shared {
     answers: mpsc::Sender<ServerFrame>,
     pushes: mpsc::Sender<Pushed>,
     subscriptions: Arc<Mutex<Subscriptions>>,
+    seat: Arc<Seat>,
 }
 
 #[derive(Debug, Default)]
@@ -47,12 +50,14 @@ impl Requests {
         api: Arc<Api>,
         answers: mpsc::Sender<ServerFrame>,
         pushes: mpsc::Sender<Pushed>,
+        seat: Arc<Seat>,
     ) -> Self {
         let shared = Shared {
             api,
             answers,
             pushes,
             subscriptions: Arc::default(),
+            seat,
         };
         Self {
             shared,
@@ -61,16 +66,16 @@ impl Requests {
         }
     }
 
-    /// Starts a request; waits while too many are in flight.
-    pub(crate) async fn start(&mut self, who: &Principal, request: Request) {
+    /// Starts a request; waits while too many are in flight. The memory of its frame is held until the answer.
+    pub(crate) async fn start(&mut self, who: &Principal, request: Request, memory: Option<Hold>) {
         while self.running.try_join_next().is_some() {}
         let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else {
             return;
         };
-        let (shared, who) = (self.shared.clone(), who.clone());
+        let (shared, who, work) = (self.shared.clone(), who.clone(), self.shared.seat.work());
         self.running.spawn(async move {
             shared.carry_out(&who, request).await;
-            drop(permit);
+            drop((permit, memory, work));
         });
     }
 
@@ -100,6 +105,9 @@ impl Shared {
                 "session.attach" => self.subscribe(id, self.api.attach(who, params)).await,
                 "fleet.watch" => self.subscribe(id, self.api.watch(who, params)).await,
                 "session.detach" => self.detach(params).map(Some),
+                "approval.decide" | "rule.remove" if !self.api.settings().control.local_approvals => {
+                    Err(local_approvals_off())
+                }
                 _ => self.api.call(who, &method, params).await.map(Some),
             }
         };
@@ -131,8 +139,10 @@ impl Shared {
         }
         let (pushes, subscriptions) = (self.pushes.clone(), Arc::clone(&self.subscriptions));
         let mut table = self.table();
+        let work = self.seat.work();
         let task = tokio::spawn(async move {
             running.run(pushes).await;
+            drop(work);
             lock(&subscriptions).running.remove(&sub);
         });
         table.running.insert(sub, task.abort_handle());
@@ -179,6 +189,14 @@ impl Shared {
     fn table(&self) -> MutexGuard<'_, Subscriptions> {
         lock(&self.subscriptions)
     }
+}
+
+fn local_approvals_off() -> Fault {
+    Fault::denied(
+        "local_approvals_off",
+        "the daemon takes no answers to approvals from its Unix socket: control.local_approvals is false",
+    )
+    .hint("to allow them, set control.local_approvals = true in the daemon's configuration and restart it")
 }
 
 fn panicked(method: &str) -> Fault {

@@ -1,8 +1,10 @@
 //! Taking connections, within their limit, until it is time to stop.
 
+use crate::budget::Budget;
 use crate::connection::{Connection, stopping};
 use crate::listen::Listener;
 use crate::peer::Users;
+use crate::seats::Seats;
 use agentd_api::Api;
 use agentd_protocol::Fault;
 use agentd_wire::{ServerFrame, encode};
@@ -10,9 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{interval, sleep, timeout};
 
 /// How long open connections may take to end.
 const FAREWELL: Duration = Duration::from_secs(6);
@@ -20,10 +22,16 @@ const FAREWELL: Duration = Duration::from_secs(6);
 const REFUSAL: Duration = Duration::from_secs(1);
 /// A pause after the system could not give us a connection (too many open files).
 const BREATH: Duration = Duration::from_millis(100);
+/// Between two looks whether the socket is still there, which cost one system call.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// Serves the socket until `shutdown` turns true (or its sender is gone); then open requests get their answers, viewers
 /// are told, and all connections are closed.
-pub async fn serve(listener: Listener, api: Arc<Api>, mut shutdown: watch::Receiver<bool>) {
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it reads the users of this machine, once"
+)]
+pub async fn serve(mut listener: Listener, api: Arc<Api>, mut shutdown: watch::Receiver<bool>) {
     let users = match tokio::task::spawn_blocking(Users::look_up).await {
         Ok(users) => Arc::new(users),
         Err(error) => {
@@ -32,12 +40,19 @@ pub async fn serve(listener: Listener, api: Arc<Api>, mut shutdown: watch::Recei
         }
     };
     let most = usize::try_from(api.settings().limits.connections).unwrap_or(usize::MAX);
-    let room = Arc::new(Semaphore::new(most.min(Semaphore::MAX_PERMITS)));
+    let reserved = usize::try_from(api.settings().limits.connections_reserved).unwrap_or(usize::MAX);
+    let seats = Seats::new(most, reserved);
+    let frames = Arc::new(Budget::new(api.settings().limits.frames_bytes));
     let mut open = JoinSet::new();
+    let (mut looks, mut trouble) = (interval(LOOK_EVERY), None);
     loop {
         let stream = tokio::select! {
             () = stopping(&mut shutdown) => break,
             Some(_) = open.join_next() => continue,
+            _ = looks.tick() => {
+                look(&mut listener, &mut trouble);
+                continue;
+            }
             accepted = listener.socket.accept() => match accepted {
                 Ok((stream, _)) => stream,
                 Err(error) => {
@@ -47,19 +62,20 @@ pub async fn serve(listener: Listener, api: Arc<Api>, mut shutdown: watch::Recei
                 }
             },
         };
-        let Ok(permit) = Arc::clone(&room).try_acquire_owned() else {
+        let process = stream.peer_cred().ok().and_then(|peer| peer.pid());
+        // Peers whose process the system does not name count as one.
+        let Some(seat) = seats.take(process.unwrap_or(0)) else {
             open.spawn(refuse(stream, most));
             continue;
         };
         let connection = Connection {
             api: Arc::clone(&api),
             shutdown: shutdown.clone(),
+            frames: Arc::clone(&frames),
+            seat: Arc::new(seat),
         };
         let users = Arc::clone(&users);
-        open.spawn(async move {
-            connection.run(stream, &users).await;
-            drop(permit);
-        });
+        open.spawn(async move { connection.run(stream, &users).await });
     }
     drop(listener);
     if timeout(FAREWELL, async { while open.join_next().await.is_some() {} })
@@ -73,11 +89,31 @@ pub async fn serve(listener: Listener, api: Arc<Api>, mut shutdown: watch::Recei
     }
 }
 
+/// Makes a socket again that was removed: without its file nobody reaches the daemon, not even to stop it. Trouble that
+/// stays is told once.
+fn look(listener: &mut Listener, trouble: &mut Option<String>) {
+    let path = listener.path().display().to_string();
+    let found = match listener.mend() {
+        Ok(false) => None,
+        Ok(true) => {
+            tracing::warn!(path, "the control socket was removed and is there again");
+            None
+        }
+        Err(error) => Some(error.to_string()),
+    };
+    if let Some(error) = &found
+        && found != *trouble
+    {
+        tracing::error!(%error, "the control socket is gone and cannot be made again");
+    }
+    *trouble = found;
+}
+
 /// Says why, to a peer that takes it at once.
 async fn refuse(mut stream: UnixStream, most: usize) {
     let fault = Fault::busy(
         "too_many_connections",
-        format!("the daemon has {most} connections already"),
+        format!("the daemon serves {most} connections at most, and none of them is idle"),
     )
     .hint("close some, or raise limits.connections");
     if let Ok(bytes) = encode(&ServerFrame::Fault { id: None, fault }, 4_096) {

@@ -116,6 +116,7 @@ fn frame_of(Pushed { sub, push }: Pushed) -> ServerFrame {
         Push::Event { json, cursor } => agentd_wire::Push::Event(StoredEvent { json, cursor }),
         Push::Delta(delta) => agentd_wire::Push::Delta(delta.as_ref().clone()),
         Push::Synced(synced) => agentd_wire::Push::Synced(*synced),
+        Push::CaughtUp(caught_up) => agentd_wire::Push::CaughtUp(caught_up),
         Push::Lagged(lagged) => agentd_wire::Push::Lagged(lagged),
         Push::Ended {
             code,

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use fuser::Errno;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What is written to a file of this name at the root is a note of the test.
@@ -28,6 +28,25 @@ pub struct Counts {
 #[derive(Debug, Clone)]
 pub struct Disk {
     state: Arc<Mutex<State>>,
+    ice: Arc<Ice>,
+}
+
+/// Whether the disk stands still.
+#[derive(Debug, Default)]
+struct Ice {
+    frozen: Mutex<bool>,
+    thawed: Condvar,
+}
+
+/// A disk that stands still: nothing that needs it gets an answer until this is dropped.
+#[derive(Debug)]
+pub struct Frozen(Arc<Ice>);
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        *self.0.frozen.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.0.thawed.notify_all();
+    }
 }
 
 #[derive(Debug)]
@@ -59,6 +78,26 @@ impl Disk {
         };
         Self {
             state: Arc::new(Mutex::new(state)),
+            ice: Arc::default(),
+        }
+    }
+
+    /// Stands still from now on, as a dead server or a frozen disk does.
+    #[must_use]
+    pub fn freeze(&self) -> Frozen {
+        *self.ice.frozen.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        Frozen(Arc::clone(&self.ice))
+    }
+
+    /// Waits while the disk stands still.
+    pub(crate) fn answer(&self) {
+        let mut frozen = self.ice.frozen.lock().unwrap_or_else(PoisonError::into_inner);
+        while *frozen {
+            frozen = self
+                .ice
+                .thawed
+                .wait(frozen)
+                .unwrap_or_else(PoisonError::into_inner);
         }
     }
 

@@ -15,7 +15,7 @@ mod mount;
 mod record;
 mod tree;
 
-pub use disk::{Counts, Disk};
+pub use disk::{Counts, Disk, Frozen};
 pub use fault::Fault;
 pub use image::{Image, Loss};
 pub use mount::{MountError, Mounted};

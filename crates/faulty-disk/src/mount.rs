@@ -137,6 +137,7 @@ fn empty(reply: ReplyEmpty, done: Result<(), Errno>) {
 
 impl Filesystem for Served {
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        self.disk.answer();
         let found = self.disk.lock().tree.find(parent.0, name);
         entry(
             reply,
@@ -147,6 +148,7 @@ impl Filesystem for Served {
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        self.disk.answer();
         match self.attributes(inode.0) {
             Ok(attributes) => reply.attr(&TTL, &attributes),
             Err(error) => reply.error(error),
@@ -171,6 +173,7 @@ impl Filesystem for Served {
         _: Option<fuser::BsdFileFlags>,
         reply: ReplyAttr,
     ) {
+        self.disk.answer();
         let mut state = self.disk.lock();
         if let Some((entry, mode)) = state.tree.change(inode.0).zip(mode) {
             entry.mode = mode;
@@ -192,6 +195,7 @@ impl Filesystem for Served {
         _: u32,
         reply: ReplyEntry,
     ) {
+        self.disk.answer();
         let regular = mode & 0o170_000 == 0o100_000;
         let node = if regular {
             Node::File(Vec::new())
@@ -202,15 +206,18 @@ impl Filesystem for Served {
     }
 
     fn mkdir(&self, _: &Request, parent: INodeNo, name: &OsStr, mode: u32, umask: u32, reply: ReplyEntry) {
+        self.disk.answer();
         let node = Node::Directory(BTreeMap::new());
         entry(reply, self.make(parent, name, node, mode & !umask));
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.disk.answer();
         empty(reply, self.disk.lock().remove(parent.0, name));
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.disk.answer();
         empty(reply, self.disk.lock().remove(parent.0, name));
     }
 
@@ -224,11 +231,13 @@ impl Filesystem for Served {
         _: RenameFlags,
         reply: ReplyEmpty,
     ) {
+        self.disk.answer();
         let (from, to) = ((parent.0, name.to_owned()), (newparent.0, newname.to_owned()));
         empty(reply, self.disk.lock().rename(from, to));
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.disk.answer();
         reply.opened(FileHandle(0), KEEP);
     }
 
@@ -242,6 +251,7 @@ impl Filesystem for Served {
         _: i32,
         reply: ReplyCreate,
     ) {
+        self.disk.answer();
         match self.make(parent, name, Node::File(Vec::new()), mode & !umask) {
             Ok(attributes) => reply.created(&TTL, &attributes, Generation(0), FileHandle(0), KEEP),
             Err(error) => reply.error(error),
@@ -259,6 +269,7 @@ impl Filesystem for Served {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
+        self.disk.answer();
         let state = self.disk.lock();
         match state.tree.get(inode.0).map(|entry| &entry.node) {
             Some(Node::File(bytes)) => {
@@ -282,6 +293,7 @@ impl Filesystem for Served {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
+        self.disk.answer();
         let written = self.disk.lock().write(inode.0, offset, data);
         match written {
             Ok(late) => {
@@ -293,18 +305,22 @@ impl Filesystem for Served {
     }
 
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        self.disk.answer();
         reply.ok();
     }
 
     fn fsync(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.disk.answer();
         empty(reply, self.sync(inode));
     }
 
     fn fsyncdir(&self, _: &Request, inode: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.disk.answer();
         empty(reply, self.sync(inode));
     }
 
     fn readdir(&self, _: &Request, inode: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
+        self.disk.answer();
         let state = self.disk.lock();
         let Some(names) = state.tree.names(inode.0) else {
             return reply.error(Errno::ENOTDIR);
@@ -322,6 +338,7 @@ impl Filesystem for Served {
     }
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        self.disk.answer();
         reply.statfs(
             BLOCKS,
             BLOCKS / 2,

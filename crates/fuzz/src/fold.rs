@@ -51,7 +51,7 @@ pub(crate) fn holds(bytes: &[u8]) {
     let mut rewinds = Rewinds::default();
     for event in &events {
         transcript.apply(event);
-        rewinds.note(&event.body);
+        rewinds.note(event);
     }
     let head = events.len() as u64;
     let mut before = 0;

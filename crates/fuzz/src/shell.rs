@@ -1,6 +1,6 @@
 //! Command lines: what the rules do not understand is never allowed by a rule, and reading them ends.
 
-use agentd_policy::{Policy, Request, Rule, Source, Subject, explain, scripts};
+use agentd_policy::{Policy, Request, Rule, Source, Subject, decides, explain};
 use agentd_protocol::{EffectClass, PermissionMode, VerdictKind};
 use std::sync::OnceLock;
 
@@ -41,5 +41,5 @@ pub(crate) fn holds(bytes: &[u8]) {
             .filter(|part| part.verdict.kind != VerdictKind::Allow);
         assert_eq!(others.count(), 0, "I7: each command is allowed alone: {text:?}");
     }
-    let _ = scripts(&text);
+    let _ = decides(&text);
 }

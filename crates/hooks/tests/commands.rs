@@ -180,9 +180,13 @@ mod cases {
                 continue;
             }
             let walls = Sandboxing::Walls {
+                builder: agentd_sandbox::Builder::default(),
+                hidden: agentd_sandbox::Hidden::default(),
                 level,
                 temp: data.path().join("tmp"),
                 read: readable(&environment, &[]),
+                protected: agentd_protected::ProtectedPaths::default(),
+                broker: true,
             };
             let (behind, dir) = ended(&hook, walls, Vec::new()).await;
             assert_eq!(behind, exits(0), "{level:?}");

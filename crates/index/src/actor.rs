@@ -9,6 +9,7 @@ use crate::places::{file_of, prepare, used};
 use crate::schedule::{Schedule, Wish};
 use crate::work::bring_up_to_date;
 use agentd_actor_kit::{Clock, Done};
+use agentd_file_work::FileWork;
 use agentd_tools::{SearchFound, SearchQuery};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::collections::BTreeMap;
@@ -26,6 +27,8 @@ const MAX_SEARCHES: usize = 256;
 const NICER: i32 = 10;
 /// After a failure, queries get no vector for so long.
 const WITHOUT_VECTORS_MS: u64 = 60_000;
+/// How long a pass may take. It rests in proportion to its work, so a large directory takes a while.
+const PASS_WITHIN: Duration = Duration::from_secs(6 * 3_600);
 /// Directories whose progress is kept.
 const MAX_PROGRESS: usize = 1_024;
 
@@ -216,18 +219,27 @@ impl IndexerState {
             rule: self.args.rule.clone(),
             boot: self.boot.clone(),
         };
+        let files = FileWork::of_session(&format!("index of {}", workdir.display()));
+        let place = workdir.clone();
         let done = Done::cast(me, move |outcome: Option<Result<(), String>>| IndexMsg::Ended {
             workdir,
-            outcome: outcome.unwrap_or_else(|| Err("its thread died".to_owned())),
+            outcome: outcome.unwrap_or_else(|| Err("its task died".to_owned())),
         });
         let (dir, embedder) = (self.args.dir.clone(), self.args.embedder.clone());
         let now = UNIX_EPOCH + Duration::from_millis(self.args.clock.now().0);
         let runtime = Handle::current();
-        let work = move || done.answer(run(&job, pace, &tell, (&dir, now), embedder.as_deref(), &runtime));
-        // A thread that does not start drops the work, and with it the place for its answer.
-        if let Err(error) = std::thread::Builder::new().name("indexer".to_owned()).spawn(work) {
-            tracing::warn!(%error, "no thread for indexing");
-        }
+        let work = move || run(&job, pace, &tell, (&dir, now), embedder.as_deref(), &runtime);
+        tokio::spawn(async move {
+            // A thread of its own, because it lowers its priority for good.
+            let outcome = files.run_on(&place, PASS_WITHIN, work, |job| {
+                // A thread that does not start drops the job, and with it the place for its answer.
+                if let Err(error) = std::thread::Builder::new().name("indexer".to_owned()).spawn(job) {
+                    tracing::warn!(%error, "no thread for indexing");
+                }
+            });
+            let outcome = outcome.await;
+            done.answer(outcome.unwrap_or_else(|failed| Err(failed.to_string())));
+        });
     }
 
     fn ended(&mut self, workdir: &Path, outcome: Result<(), String>) {

@@ -4,6 +4,7 @@ use crate::embedder::Embedder;
 use crate::limits::Limits;
 use crate::pass::Progress;
 use crate::work::{QueryVector, ask};
+use agentd_file_work::FileWork;
 use agentd_tools::{SearchFound, SearchQuery};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,14 +42,21 @@ pub(crate) async fn answer(
     mut progress: watch::Receiver<Progress>,
     no_vector: impl FnOnce(),
 ) -> Result<SearchFound, String> {
-    let first = !progress.borrow().complete;
+    let by_meaning = question.embedder.is_some();
+    let first = {
+        let progress = progress.borrow();
+        !progress.complete || (by_meaning && !progress.vectors)
+    };
     let patience = if first {
         question.limits.wait
     } else {
         question.limits.wait.min(REFRESH)
     };
     // Then it is answered from what is there.
-    let _ = timeout(patience, progress.wait_for(|progress| progress.current)).await;
+    let ready = |progress: &Progress| {
+        progress.current && (progress.vectors || !by_meaning || progress.failed.is_some())
+    };
+    let _ = timeout(patience, progress.wait_for(ready)).await;
     let mut notes = Vec::new();
     let vector = match &question.embedder {
         Some(embedder) => match vector(embedder.as_ref(), &question.query.text).await {
@@ -77,6 +85,13 @@ pub(crate) async fn answer(
         (found, _) => found?,
     };
     found.complete |= progress.complete;
+    if by_meaning && !progress.vectors {
+        notes.push(format!(
+            "The vectors of the index are being made, {} in this pass so far: this was found by words. A later search may \
+             find more.",
+            progress.embedded
+        ));
+    }
     notes.extend(progress.left_out.map(|why| format!("Of this directory {why}.")));
     found.notes = notes;
     Ok(found)
@@ -94,7 +109,9 @@ async fn vector(embedder: &dyn Embedder, text: &str) -> Result<QueryVector, Stri
 /// Reads on a thread that may block; a question that takes long is ended, and what was found before it counts.
 async fn read(question: Question, vector: Option<QueryVector>) -> Result<SearchFound, String> {
     let (begun, handle) = oneshot::channel();
-    let mut reading = tokio::task::spawn_blocking(move || {
+    let dir = question.workdir.clone();
+    let files = FileWork::of_directory(&dir);
+    let reading = files.run(&dir, QUICK + LAST, move || {
         let Question {
             file,
             workdir,
@@ -112,16 +129,16 @@ async fn read(question: Question, vector: Option<QueryVector>) -> Result<SearchF
             },
         )
     });
+    tokio::pin!(reading);
     let read = match timeout(QUICK, &mut reading).await {
         Ok(read) => read,
         Err(_) => {
             if let Ok(interrupt) = handle.await {
                 interrupt.interrupt();
             }
-            let read = timeout(LAST, reading).await;
-            read.map_err(|_| "the search took too long".to_owned())?
+            reading.await
         }
     };
-    read.map_err(|error| error.to_string())?
+    read.map_err(|failed| failed.to_string())?
         .map_err(|error| error.to_string())
 }

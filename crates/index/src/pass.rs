@@ -61,6 +61,8 @@ pub struct Progress {
     pub current: bool,
     /// Why the last pass failed.
     pub failed: Option<String>,
+    /// Whether a pass has given every piece a vector, or found that there are none to be had.
+    pub vectors: bool,
     /// Pieces that got a vector in this pass.
     pub embedded: u64,
     /// What of the directory is not in the index, and why.
@@ -104,6 +106,7 @@ impl<'a> Pass<'a> {
     ) -> Result<Self, IndexError> {
         let progress = Progress {
             complete: tell.borrow().complete,
+            vectors: tell.borrow().vectors,
             ..Progress::default()
         };
         Ok(Self {

@@ -36,6 +36,7 @@ pub fn bring_up_to_date(
             }
             other => other?,
         }
+        pass.progress.vectors |= !pass.pace.is_over();
     }
     pass.writer.complete()?;
     pass.tell();

@@ -5,7 +5,7 @@ use crate::state::State;
 use agentd_actor_kit::{Alarm, Clock, Read, StoreMsg, SupervisorMsg};
 use agentd_protocol::{SessionId, Timestamp};
 use agentd_session_loop::Services;
-use agentd_store::{Filter, Row};
+use agentd_store::{Filter, Row, StoreError};
 use ractor::ActorRef;
 use std::sync::Arc;
 use std::time::Duration;
@@ -102,7 +102,8 @@ impl State {
 /// When a row's session goes on by itself.
 fn wake_time(row: &Row, clock: Clock) -> Option<(SessionId, Timestamp)> {
     let summary = &row.summary;
-    let at = if summary.resumable {
+    // What a damaged row would say is not known; loading the session writes it anew.
+    let at = if summary.resumable || row.damaged {
         Some(clock.now())
     } else {
         summary.wake_at
@@ -147,6 +148,11 @@ async fn look(services: &Services, me: &ActorRef<SupervisorMsg>, session: Sessio
                     .iter()
                     .filter_map(|row| wake_time(row, services.clock))
                     .collect();
+                let _ = me.cast(SupervisorMsg::Found { rows });
+                return;
+            }
+            Ok(Err(StoreError::DamagedRow(_))) => {
+                let rows = vec![(session, services.clock.now())];
                 let _ = me.cast(SupervisorMsg::Found { rows });
                 return;
             }

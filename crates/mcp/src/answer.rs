@@ -3,6 +3,7 @@
 use crate::cleaning::words;
 use crate::error::McpError;
 use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
+use agentd_text::for_terminal;
 use rmcp::model::{CallToolResult, ContentBlock, ResourceContents};
 use serde_json::json;
 use std::time::Duration;
@@ -43,7 +44,7 @@ impl Answer {
         if reading.text.is_empty()
             && let Some(value) = result.structured_content
         {
-            reading.line(&value.to_string());
+            reading.said(&value.to_string());
         }
         if reading.text.is_empty() {
             let said = if failed {
@@ -176,9 +177,14 @@ impl Reading {
         self.text.push_str(line);
     }
 
+    /// Words of the server. What a person does not see in them the model must not obey: hidden characters are spelled out.
+    fn said(&mut self, text: &str) {
+        self.line(&for_terminal(text));
+    }
+
     fn take(&mut self, block: ContentBlock) {
         match block {
-            ContentBlock::Text(text) => self.line(&text.text),
+            ContentBlock::Text(text) => self.said(&text.text),
             ContentBlock::Image(image) => self.medium("image", &image.mime_type, image.data),
             ContentBlock::Audio(audio) => self.medium("audio", &audio.mime_type, audio.data),
             ContentBlock::ResourceLink(link) => {
@@ -188,7 +194,7 @@ impl Reading {
             ContentBlock::Resource(embedded) => match embedded.resource {
                 ResourceContents::TextResourceContents { uri, text, .. } => {
                     self.line(&format!("[resource {}]", words(&uri)));
-                    self.line(&text);
+                    self.said(&text);
                 }
                 ResourceContents::BlobResourceContents {
                     uri, mime_type, blob, ..
@@ -316,5 +322,48 @@ mod tests {
             Some((200, 1))
         );
         assert_eq!(answer.whole, Some(text.into_bytes()));
+    }
+
+    /// Each with the same words in plain letters as the control.
+    #[test]
+    fn i7_redteam_hidden_words_of_a_server_are_spelled_out() {
+        let of = |text: &str| {
+            let said = json!({ "content": [
+                { "type": "text", "text": text },
+                { "type": "resource", "resource": { "uri": "file:///y", "text": text } },
+            ] });
+            Answer::of("s", result(said), 10_000).outcome.llm_text
+        };
+        assert_eq!(
+            of("ok\tnow\u{fc}"),
+            "ok\tnow\u{fc}\n[resource file:///y]\nok\tnow\u{fc}",
+            "positive control"
+        );
+        for hidden in [
+            // ASCII in the block of tags (Goodside 2024; Embrace The Red, "ASCII Smuggler").
+            "\u{e0072}\u{e006d}\u{e0020}\u{e002d}",
+            // Text that is shown in another order (CVE-2021-42574, Trojan Source).
+            "\u{202e}txt.exe\u{202c}",
+            "\u{2066}x\u{2069}",
+            // Zero width, soft hyphen, invisible operators, Mongolian separator, Hangul filler.
+            "a\u{200b}b",
+            "a\u{2064}b",
+            "a\u{ad}b",
+            "a\u{180e}b",
+            "a\u{3164}b",
+            // Bytes in variation selectors (Butler 2025, "Smuggling arbitrary data through an emoji").
+            "\u{e0101}\u{e0140}",
+            // What a terminal obeys (Trail of Bits 2025, ANSI sequences of MCP servers).
+            "\u{1b}[8mhidden\u{1b}[0m",
+        ] {
+            let told = of(hidden);
+            let left: Vec<char> = hidden
+                .chars()
+                .filter(|c| !c.is_ascii_graphic() && *c != ' ' && told.contains(*c))
+                .collect();
+            assert!(left.is_empty(), "{told:?} has {left:?}");
+        }
+        let structured = result(json!({ "content": [], "structuredContent": { "a\u{202e}": "\u{e0041}" } }));
+        assert!(Answer::of("s", structured, 1_000).outcome.llm_text.is_ascii());
     }
 }

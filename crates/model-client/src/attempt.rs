@@ -7,7 +7,7 @@ use agentd_actor_kit::{
     Admitted, CallEvent, CallOutcome, CallPermit, Credit, Done, ModelMsg, Outlook, Place, SessionMsg,
 };
 use agentd_fault_points as fault;
-use agentd_protocol::{Advice, CallId, FailureClass, Latency};
+use agentd_protocol::{Advice, CallId, FailureClass, Latency, Usage};
 use agentd_provider::{Called, ModelError, ModelEvent, ModelReply, Rates, Request, Sink};
 use agentd_turn::{ModelAnswer, ModelFailure};
 use ractor::ActorRef;
@@ -124,8 +124,9 @@ pub(crate) async fn run<C: Caller>(caller: &C, start: CallStart) {
     // The permit goes first, so that a retry of this very session finds what it caused.
     let outlook = permit.give_back(outcome(&called), rates(&called)).await;
     record(&start, &called).await;
+    let spent = called.spent.map(|usage| (usage, start.spec.cost(&usage)));
     let answer = struck(fault::MODEL_ANSWER).map_or(called.answer, |struck| struck.answer);
-    news.send(result(answer, credential, outlook));
+    news.send(result(answer, spent, credential, outlook));
 }
 
 /// Waits for a permit. There is no deadline: a wait ends by a permit, a refusal or a kill, and is shown as such.
@@ -246,6 +247,7 @@ fn struck(point: &'static str) -> Option<Called> {
     Some(Called {
         answer: Err(ModelError::new(FailureClass::Transient, injected.to_string())),
         rates: Rates::default(),
+        spent: None,
     })
 }
 
@@ -265,7 +267,7 @@ fn outcome(called: &Called) -> CallOutcome {
             retry_after_ms: error.retry_after_ms,
             window: match error.advice {
                 Some(Advice::Window { tokens, .. }) => Some(tokens),
-                Some(Advice::Think(_) | Advice::Without(_)) | None => None,
+                Some(Advice::Think(_) | Advice::Without(_) | Advice::Miscalled { .. }) | None => None,
             },
         },
     }
@@ -281,6 +283,10 @@ fn rates(called: &Called) -> Rates {
 }
 
 /// Adds the answer to the script that the model records to, where it does.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the operator chose the file, not a session"
+)]
 async fn record(start: &CallStart, called: &Called) {
     let (Some(path), Ok((reply, _))) = (start.spec.record.clone(), &called.answer) else {
         return;
@@ -295,7 +301,12 @@ async fn record(start: &CallStart, called: &Called) {
     }
 }
 
-fn result(answer: Answer, credential: Option<String>, outlook: Outlook) -> CallEvent {
+fn result(
+    answer: Answer,
+    spent: Option<(Usage, Option<f64>)>,
+    credential: Option<String>,
+    outlook: Outlook,
+) -> CallEvent {
     match answer {
         Ok((reply, latency)) => CallEvent::Answered(Box::new(ModelAnswer {
             content: reply.content,
@@ -316,6 +327,7 @@ fn result(answer: Answer, credential: Option<String>, outlook: Outlook) -> CallE
                 other_credential: outlook.other,
                 refused: false,
                 advice: error.advice,
+                spent,
             })
         }
     }

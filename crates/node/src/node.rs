@@ -14,7 +14,8 @@ use agentd_actor_kit::{Clock, StageDone, Stages, SupervisorMsg};
 use agentd_api::{Api, NodeFacts, Parts, StopRequest, SubagentApi};
 use agentd_mcp::Pool;
 use agentd_provider::Registry;
-use agentd_sandbox::Sandboxing;
+use agentd_provider::demo::Demo;
+use agentd_sandbox::{Sandboxing, level_in_words, recorded};
 use agentd_settings::{Loaded, Settings};
 use agentd_store::{Backend, Mirror};
 use agentd_webhook::Webhooks;
@@ -45,8 +46,8 @@ pub struct NodeArgs {
     pub environment: BTreeMap<String, String>,
     /// Where it keeps its things; made already.
     pub paths: Paths,
-    /// Add the scripted model of a demo with this many sessions, and make it the default.
-    pub demo: Option<u32>,
+    /// Add the scripted model of this demo, and make it the default.
+    pub demo: Option<Demo>,
 }
 
 /// How a node ended.
@@ -88,6 +89,8 @@ impl Node {
         let listener = listen(&args.paths.socket).await?;
         let ground = Ground::open(&settings, &args.paths).await?;
         let backend = Arc::clone(&ground.backend);
+        // The store is ours alone now, and no session goes on yet.
+        end_orphans(&args.paths.data_dir).await?;
         let models = crate::start::models(&settings, &args.environment, args.demo, &ground.http).await;
         let model_note = model_note(&models);
         let clock = Clock::System;
@@ -109,7 +112,7 @@ impl Node {
             view: Arc::new(View::new(models, &handles, &health, servers.clone())),
             registry,
             places: crate::start::places(&settings, &args.environment),
-            settings: Arc::clone(&settings),
+            loaded: Arc::new(args.loaded.clone()),
             clock,
             facts: facts(&args.loaded, &args.paths, &model_note, clock, &sandboxing),
             stop: stop_tx,
@@ -123,6 +126,8 @@ impl Node {
         let since = (committed, clock);
         tasks.extend(herald(&settings, &args.environment, &handles, since)?);
         tasks.push(tokio::spawn(crate::upkeep::upkeep(Arc::clone(&backend), clock)));
+        let places = crate::modes::places(&args.paths.data_dir, &args.paths.socket);
+        tasks.push(tokio::spawn(crate::modes::watch(places)));
         Ok(Self {
             mirror: crate::start::mirror(&settings, &args.paths, &backend)?,
             default_socket: args.paths.is_default(),
@@ -211,6 +216,7 @@ impl Node {
         }
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the mirror's files are the operator's")]
     pub(crate) async fn stop(self) {
         self.stop_serving.send_replace(true);
         if self.root.stop_and_wait(None, Some(STOP)).await.is_err() {
@@ -237,13 +243,23 @@ impl Node {
     }
 }
 
-/// Waits until the tree cannot go on. A root that is gone says nothing any more: nobody would restart anything.
+async fn end_orphans(data_dir: &Path) -> Result<(), NodeError> {
+    let ended = agentd_sandbox::end_orphans(data_dir)
+        .await
+        .map_err(|error| NodeError::path(data_dir, error))?;
+    if ended > 0 {
+        tracing::warn!(ended, "ended processes that an earlier daemon left behind");
+    }
+    Ok(())
+}
+
 async fn listen(socket: &Path) -> Result<agentd_control::Listener, NodeError> {
     agentd_control::bind(socket)
         .await
         .map_err(|e| NodeError::socket(socket, &e))
 }
 
+/// Waits until the tree cannot recover. When the root is gone, nobody restarts anything.
 async fn fatal(health: &mut watch::Receiver<Health>) -> String {
     match health.wait_for(|health| health.fatal.is_some()).await {
         Ok(health) => health.fatal.clone().unwrap_or_default(),
@@ -254,7 +270,6 @@ async fn fatal(health: &mut watch::Receiver<Health>) -> String {
 fn facts(loaded: &Loaded, paths: &Paths, model: &str, clock: Clock, sandboxing: &Sandboxing) -> NodeFacts {
     let settings = &loaded.settings;
     NodeFacts {
-        config_files: loaded.files(),
         node: crate::start::node_name(settings),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         pid: std::process::id(),
@@ -263,9 +278,16 @@ fn facts(loaded: &Loaded, paths: &Paths, model: &str, clock: Clock, sandboxing: 
         store: agentd_settings::mask_url(&settings.store.url),
         data_dir: paths.data_dir.display().to_string(),
         model: model.to_owned(),
+        sandbox: match sandboxing {
+            Sandboxing::Missing(_) => "missing".to_owned(),
+            Sandboxing::None | Sandboxing::Walls { .. } => {
+                level_in_words(sandboxing.level(), recorded(&paths.data_dir).as_ref())
+            }
+        },
         no_sandbox: sandboxing
             .refusal()
             .map(|why| (why.message.clone(), why.fix.clone())),
+        walls: matches!(sandboxing, Sandboxing::Walls { .. }),
     }
 }
 

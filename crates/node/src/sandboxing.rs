@@ -2,13 +2,16 @@
 
 use crate::error::NodeError;
 use crate::paths::Paths;
+use agentd_permission_gate::configured_rules;
+use agentd_policy::Policy;
+use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel;
 use agentd_proxy::{Proxy, Rules};
 use agentd_sandbox::{
-    Bounds, Environment, Network, ProbeSpec, Refusal, Sandboxing, Wanted, choose, half_of_the_machine,
-    note_choice, probe, readable,
+    Bounds, Environment, Findings, Hidden, Network, ProbeSpec, RISK_OF_NONE, Refusal, Sandboxing, Wanted,
+    choose, gaps_in_words, half_of_the_machine, level_in_words, note_choice, probe, readable,
 };
-use agentd_settings::{SandboxChoice, SandboxConfig};
+use agentd_settings::{PermissionConfig, SandboxChoice, SandboxConfig};
 use agentd_web::SystemResolver;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +19,7 @@ use std::sync::Arc;
 /// Decides it, once. A sandbox that is missing does not stop the start: sessions are refused then, and told why.
 pub(crate) async fn decide(
     settings: &SandboxConfig,
+    (protected, hidden): (ProtectedPaths, Hidden),
     environment: &Environment,
     paths: &Paths,
 ) -> Result<Sandboxing, NodeError> {
@@ -27,19 +31,37 @@ pub(crate) async fn decide(
         }
         _ => {}
     }
-    let choice = chosen(settings, environment, paths).await?;
+    let found = found(settings, environment, paths).await?;
+    let choice = match &found {
+        Some(found) => choose(wanted(settings.level), settings.require, found),
+        None => Ok(SandboxLevel::None),
+    };
     let choice = choice.and_then(|level| with_network(settings, level));
     note_choice(&paths.data_dir, &choice).map_err(|error| NodeError::path(&paths.data_dir, error))?;
+    if let Ok(level) = &choice {
+        let (sandbox, gaps) = (
+            level_in_words(*level, found.as_ref()),
+            gaps_in_words(*level, found.as_ref()),
+        );
+        if *level == SandboxLevel::None {
+            tracing::warn!(%sandbox, %gaps, "no sandbox: {RISK_OF_NONE}");
+        } else if gaps.is_empty() {
+            tracing::info!(%sandbox, "every guard of the sandbox is in force");
+        } else {
+            tracing::warn!(%sandbox, %gaps, "the sandbox does not guard everything");
+        }
+    }
     Ok(match choice {
         Ok(SandboxLevel::None) => Sandboxing::None,
-        Ok(level) => {
-            tracing::info!(?level, "commands run behind walls");
-            Sandboxing::Walls {
-                level,
-                temp,
-                read: without(readable(environment, &extra(settings)), &paths.data_dir),
-            }
-        }
+        Ok(level) => Sandboxing::Walls {
+            level,
+            builder: found.as_ref().map(|found| found.builder).unwrap_or_default(),
+            temp,
+            hidden,
+            read: without(readable(environment, &extra(settings)), &paths.data_dir),
+            protected,
+            broker: found.is_some_and(|found| found.broker.works()),
+        },
         Err(why) => {
             tracing::warn!(message = %why.message, fix = %why.fix, "no session can be created");
             Sandboxing::Missing(why)
@@ -47,14 +69,15 @@ pub(crate) async fn decide(
     })
 }
 
-async fn chosen(
+/// What can confine commands here. Nothing where the settings ask for no walls.
+async fn found(
     settings: &SandboxConfig,
     environment: &Environment,
     paths: &Paths,
-) -> Result<Result<SandboxLevel, Refusal>, NodeError> {
+) -> Result<Option<Findings>, NodeError> {
     let wanted = wanted(settings.level);
     if wanted == Wanted::Exactly(SandboxLevel::None) && settings.require == SandboxLevel::None {
-        return Ok(Ok(SandboxLevel::None));
+        return Ok(None);
     }
     let spec = ProbeSpec {
         exe: "/proc/self/exe".into(),
@@ -66,7 +89,7 @@ async fn chosen(
         .await
         .map_err(|error| NodeError::Unsupported(error.to_string()))?;
     tracing::info!(?found, "what can confine commands here");
-    Ok(choose(wanted, settings.require, &found))
+    Ok(Some(found))
 }
 
 /// A list of hosts holds only where commands have no other way out.
@@ -77,9 +100,21 @@ fn with_network(settings: &SandboxConfig, level: SandboxLevel) -> Result<Sandbox
     Err(Refusal {
         message: "sandbox.network lists hosts, which needs the level isolated, and that does not work here"
             .to_owned(),
-        fix: "install bubblewrap (`agentctl doctor` says what is missing), or set sandbox.network = \"none\""
+        fix: "make isolated work (`agentctl doctor` says what is missing), or set sandbox.network = \"none\""
             .to_owned(),
     })
+}
+
+/// What deny rules of the configuration say of reading, for commands.
+pub(crate) fn hidden(permission: &PermissionConfig, home: Option<&str>) -> Result<Hidden, NodeError> {
+    let rules = configured_rules(permission).map_err(|error| NodeError::Rules(error.to_string()))?;
+    let policy = Policy::new(home).with(rules);
+    if !policy.has_denied_reads() {
+        return Ok(Hidden::default());
+    }
+    Ok(Hidden::by(move |workdir, path| {
+        policy.denies_reading(&workdir.to_string_lossy(), &path.to_string_lossy())
+    }))
 }
 
 /// The way to the hosts that the settings list, if they list any.

@@ -9,7 +9,7 @@ use agentd_permission_gate::RuleProblem;
 use agentd_prompt::Places;
 use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
 use agentd_sandbox::Environment;
-use agentd_settings::{Indexing, Loaded, Origin, RuleExamples, Settings, ToolsConfig};
+use agentd_settings::{Indexing, Loaded, Origin, RuleExamples, SandboxChoice, Settings, ToolsConfig};
 use agentd_store::{Backend, Mirror, Options};
 use agentd_tool_executor::ExecutorArgs;
 use agentd_tools::Registry as Tools;
@@ -62,6 +62,7 @@ pub(crate) struct Ground {
 
 impl Ground {
     /// Opens the store, and reads the root certificates meanwhile: both take their time, and neither needs the other.
+    #[expect(clippy::disallowed_methods, reason = "no session works yet")]
     pub(crate) async fn open(settings: &Arc<Settings>, paths: &Paths) -> Result<Self, NodeError> {
         let (of_http, of_store) = (Arc::clone(settings), Arc::clone(settings));
         let data_dir = paths.data_dir.clone();
@@ -102,7 +103,7 @@ pub(crate) fn mirror(
 pub(crate) async fn models(
     settings: &Settings,
     environment: &BTreeMap<String, String>,
-    demo_sessions: Option<u32>,
+    demo: Option<demo::Demo>,
     http: &reqwest::Client,
 ) -> Models {
     let local = probe_local(http, settings).await;
@@ -110,8 +111,8 @@ pub(crate) async fn models(
     for secret in models.secrets() {
         agentd_text::register_secret(secret.expose());
     }
-    if let Some(sessions) = demo_sessions {
-        models.insert_scripted_default(demo::MODEL, demo::script(sessions), "the demo's script");
+    if let Some(demo) = demo {
+        models.insert_scripted_default(demo::MODEL, demo::script(demo), "the demo's script");
     }
     models
 }
@@ -187,11 +188,23 @@ async fn executor(
         .iter()
         .map(|(name, value)| (name.into(), value.into()));
     let places = places(settings, environment);
+    let home = environment.get("HOME").map(String::as_str);
+    let hidden = crate::sandboxing::hidden(&settings.permission, home)?;
+    let protected = settings.permission.protected();
+    let protected = protected.map_err(|bad| NodeError::Rules(format!("permission.unprotected: {bad}")))?;
     let environment = Environment::allowed(variables, &settings.sandbox.env);
+    // Without walls a command reads these settings anyway.
+    let environment = if settings.sandbox.level == SandboxChoice::None {
+        environment
+    } else {
+        environment.without_secret_settings()
+    };
     Ok(ExecutorArgs {
         // Not the path of the program: an upgrade may replace that while we run.
         exe: "/proc/self/exe".into(),
-        sandboxing: crate::sandboxing::decide(&settings.sandbox, &environment, paths).await?,
+        protected: protected.clone(),
+        sandboxing: crate::sandboxing::decide(&settings.sandbox, (protected, hidden), &environment, paths)
+            .await?,
         bounds: crate::sandboxing::bounds(&settings.sandbox),
         network: crate::sandboxing::network(&settings.sandbox)?,
         environment,

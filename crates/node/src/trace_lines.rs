@@ -111,6 +111,11 @@ pub(crate) fn audit(cursor: u64, event: &Event) -> Option<Value> {
             json!({"title": s.title, "workdir": s.workdir, "model": s.model, "mode": s.mode}),
             Value::Null,
         ),
+        // All that is known of an import is who did it and with what: its lines are hearsay, and none of them is here.
+        EventBody::SessionImported(i) => (
+            json!({"from": i.from, "source": i.source, "sha256": i.sum, "events": i.events}),
+            Value::Null,
+        ),
         EventBody::SessionUpdated(change) => (json!(change), Value::Null),
         EventBody::SessionClosed(closed) => (Value::Null, json!(closed.reason)),
         EventBody::SessionPaused(paused) => (Value::Null, json!(paused.reason)),

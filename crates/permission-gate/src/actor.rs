@@ -2,10 +2,11 @@
 
 use crate::error::GateError;
 use crate::journal::Journal;
-use crate::state::{JudgeFn, Rules};
-use agentd_actor_kit::{Clock, Done, GateMsg, Handle, StoreMsg};
+use crate::state::{Judge, JudgeFn, Rules, written};
+use agentd_actor_kit::{Clock, Done, GateMsg, Handle, JudgeRequest, StoreMsg};
 use agentd_fault_points as fault;
-use agentd_protocol::{ApprovalId, Principal};
+use agentd_policy::Judgement;
+use agentd_protocol::{ApprovalId, EventBody, Principal, RuleAdded, RuleRemoved};
 use agentd_settings::PermissionConfig;
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
 use std::sync::Arc;
@@ -90,7 +91,7 @@ impl Actor for PermissionGate {
     ) -> Result<(), ActorProcessingErr> {
         match msg {
             GateMsg::Judge { request, done } => match fault::point(fault::GATE_JUDGE) {
-                Ok(()) => done.answer(state.rules.judge(&request)),
+                Ok(()) => judge(state.rules.now(), request, done),
                 // A question without an answer is a denial.
                 Err(_) => drop(done),
             },
@@ -100,6 +101,7 @@ impl Actor for PermissionGate {
                 by,
                 done,
             } => state.add(me, &rule, approval, by, done),
+            GateMsg::RemoveRule { rule, by, done } => state.remove(me, rule, by, done),
             GateMsg::RuleStored { rule, stored } => state.rules.change([(rule, stored)])?,
             GateMsg::WhollyDenied { tools, rules, done } => {
                 done.answer(state.rules.wholly_denied(tools, &rules));
@@ -107,6 +109,16 @@ impl Actor for PermissionGate {
             GateMsg::Rules { done } => done.answer(state.rules.lines()),
         }
         Ok(())
+    }
+}
+
+/// Answers; elsewhere when files have to be read first.
+fn judge(judge: Judge, request: Box<JudgeRequest>, done: Done<Judgement>) {
+    match written(&request.subject) {
+        None => done.answer(judge.judge(&request)),
+        Some(near) => {
+            tokio::spawn(async move { done.answer(judge.judge_writing(&request, near).await) });
+        }
     }
 }
 
@@ -124,24 +136,47 @@ impl State {
             Ok(rule) => rule,
             Err(error) => return done.answer(Err(error.to_string())),
         };
+        self.write(me, RuleAdded { rule, approval }.into(), by, |stored| {
+            done.answer(stored);
+        });
+    }
+
+    /// A rule that is not in force, because somebody else took it back, needs no second removal.
+    fn remove(&self, me: ActorRef<GateMsg>, rule: String, by: Principal, done: Done<Result<bool, String>>) {
+        if self.rules.has(&rule) {
+            let removed = RuleRemoved { rule }.into();
+            self.write(me, removed, by, |stored| done.answer(stored.map(|()| true)));
+        } else {
+            done.answer(Ok(false));
+        }
+    }
+
+    /// Stores a change, and then says that it is in force.
+    fn write(
+        &self,
+        me: ActorRef<GateMsg>,
+        change: EventBody,
+        by: Principal,
+        done: impl FnOnce(Result<(), String>) + Send + 'static,
+    ) {
         let Ok(permit) = Arc::clone(&self.pending).try_acquire_owned() else {
-            return done.answer(Err(GateError::TooMany("rules that wait to be stored").to_string()));
+            return done(Err(GateError::TooMany("rules that wait to be stored").to_string()));
         };
         let journal = Arc::clone(&self.journal);
         tokio::spawn(async move {
-            let stored = journal.lock().await.add(&rule, approval, &by).await;
+            let stored = journal.lock().await.write(&change, &by).await;
             drop(permit);
             match stored {
                 Ok(changes) => {
-                    // In force first, then answered for: whoever has the answer can rely on the rule.
+                    // In force first, then answered for: whoever has the answer can rely on the change.
                     for (rule, stored) in changes {
                         let _ = me.cast(GateMsg::RuleStored { rule, stored });
                     }
-                    done.answer(Ok(()));
+                    done(Ok(()));
                 }
                 Err(error) => {
-                    tracing::warn!(rule, %error, "an always-rule could not be stored");
-                    done.answer(Err(error.to_string()));
+                    tracing::warn!(change = change.kind(), %error, "a change of the always-rules could not be stored");
+                    done(Err(error.to_string()));
                 }
             }
         });

@@ -2,6 +2,7 @@
 
 use agentd_actor_kit::CallError;
 use agentd_policy::PolicyError;
+use agentd_protected::BadException;
 
 /// Why the gate cannot start, or a rule cannot be kept.
 #[derive(Debug, thiserror::Error)]
@@ -9,6 +10,9 @@ pub enum GateError {
     /// A configured or given rule cannot be read.
     #[error(transparent)]
     Rule(#[from] PolicyError),
+    /// `permission.unprotected` has a name that cannot be one.
+    #[error("permission.unprotected: {0}")]
+    Unprotected(#[from] BadException),
     /// The session store did not answer.
     #[error(transparent)]
     Call(#[from] CallError),

@@ -2,7 +2,7 @@
 
 use crate::error::GateError;
 use agentd_actor_kit::{Clock, Handle, Read, StoreMsg};
-use agentd_protocol::{ApprovalId, EVENT_VERSION, Event, EventBody, Principal, RuleAdded, Seq, SessionId};
+use agentd_protocol::{EVENT_VERSION, Event, EventBody, Principal, Seq, SessionId};
 use agentd_store::{Append, EncodedEvent, Outcome, Range, StoreError};
 use std::time::Duration;
 
@@ -64,13 +64,8 @@ impl Journal {
         }
     }
 
-    /// Makes a rule durable. Also answers what others wrote before it.
-    pub(crate) async fn add(
-        &mut self,
-        rule: &str,
-        approval: Option<ApprovalId>,
-        by: &Principal,
-    ) -> Result<Vec<Change>, GateError> {
+    /// Makes a change of the rules durable. Also answers what others wrote before it.
+    pub(crate) async fn write(&mut self, body: &EventBody, by: &Principal) -> Result<Vec<Change>, GateError> {
         let mut changes = Vec::new();
         let mut append = None;
         for attempt in 0..TRIES {
@@ -79,7 +74,7 @@ impl Journal {
             }
             if append.is_none() {
                 changes.extend(self.own().await?);
-                append = Some(self.append(rule, approval, by.clone())?);
+                append = Some(self.append(body.clone(), by.clone())?);
             }
             let Some(message) = append.clone() else { break };
             let head = message.head();
@@ -94,7 +89,7 @@ impl Journal {
                 Outcome::Committed { .. } | Outcome::Duplicate { .. } => {
                     self.head = head;
                     self.epoch = self.epoch.max(1);
-                    changes.push((rule.to_owned(), true));
+                    changes.push(change(body.clone(), head)?);
                     return Ok(changes);
                 }
                 Outcome::Fenced { .. } => {
@@ -108,7 +103,9 @@ impl Journal {
         }
         // The outcome may be unknown: read the stream anew before the next rule.
         self.epoch = 0;
-        Err(GateError::Store("the store did not take the rule".to_owned()))
+        Err(GateError::Store(
+            "the store did not take the change of the rules".to_owned(),
+        ))
     }
 
     /// Becomes the owner of the stream, and reads what is new.
@@ -131,7 +128,7 @@ impl Journal {
         }
     }
 
-    fn append(&self, rule: &str, approval: Option<ApprovalId>, by: Principal) -> Result<Append, GateError> {
+    fn append(&self, body: EventBody, by: Principal) -> Result<Append, GateError> {
         let mut stamp = self.clock.stamp();
         let event = Event {
             v: EVENT_VERSION,
@@ -140,11 +137,7 @@ impl Journal {
             at: stamp.at,
             by,
             turn: None,
-            body: RuleAdded {
-                rule: rule.to_owned(),
-                approval,
-            }
-            .into(),
+            body,
         };
         let encoded = EncodedEvent::encode(&event).map_err(|error| GateError::Store(error.to_string()))?;
         let mut append = Append::new(SessionId::NIL, self.epoch.max(1), self.head, stamp.append());

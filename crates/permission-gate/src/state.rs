@@ -2,11 +2,21 @@
 
 use crate::error::GateError;
 use agentd_actor_kit::JudgeRequest;
-use agentd_policy::{Judgement, Policy, PolicyError, Request, Rule, Source, wholly_denied};
+use agentd_file_work::FileWork;
+use agentd_policy::{
+    Judgement, Policy, PolicyError, Request, Rule, Source, Subject, names_written_paths, wholly_denied,
+};
+use agentd_protected::{Named, named_by_git};
+use agentd_protocol::VerdictKind;
 use agentd_settings::{PermissionConfig, RuleConfig};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
+/// How long git's configuration may take to be read.
+const READ_WITHIN: Duration = Duration::from_secs(5);
 /// The most rules that people may have made for good.
 const MAX_ALWAYS: usize = 10_000;
 
@@ -57,14 +67,39 @@ pub fn check_rules(config: &PermissionConfig, home: Option<&str>) -> Vec<RulePro
         .collect()
 }
 
+/// A rule that was stored once. An older version may have read what this one refuses: such a rule allows nothing any
+/// more, and where it asks or forbids it does so for every call of its tool.
+fn stored(text: &str) -> Result<Option<Rule>, PolicyError> {
+    let error = match Rule::parse(text, Source::Always) {
+        Ok(rule) => return Ok(Some(rule)),
+        Err(error) => error,
+    };
+    tracing::warn!(rule = text, %error, "a stored rule cannot be read");
+    let head = text.split('(').next().unwrap_or_default();
+    let (kind, tool) = match head.split_once(' ') {
+        Some(("deny", tool)) => (VerdictKind::Deny, tool),
+        Some(("ask", tool)) => (VerdictKind::Ask, tool),
+        _ => return Ok(None),
+    };
+    Rule::new(kind, tool.trim(), Source::Always).map(Some)
+}
+
 /// The gate's rules.
 #[derive(Debug)]
 pub(crate) struct Rules {
     configured: Policy,
     always: BTreeMap<String, Rule>,
     /// The two together.
+    judge: Judge,
+}
+
+/// The rules as they are now, and judging by them. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Judge {
     policy: Policy,
     judge: JudgeFn,
+    /// Always-rules that were taken back: what sessions remember of them counts for nothing.
+    revoked: Arc<BTreeSet<String>>,
 }
 
 impl Rules {
@@ -73,12 +108,18 @@ impl Rules {
         home: Option<&str>,
         judge: JudgeFn,
     ) -> Result<Self, GateError> {
-        let configured = Policy::new(home).with(configured_rules(config)?);
+        let configured = Policy::new(home)
+            .with(configured_rules(config)?)
+            .protecting(config.protected()?);
+        let policy = configured.clone();
         Ok(Self {
-            policy: configured.clone(),
             configured,
             always: BTreeMap::new(),
-            judge,
+            judge: Judge {
+                policy,
+                judge,
+                revoked: Arc::default(),
+            },
         })
     }
 
@@ -106,22 +147,79 @@ impl Rules {
         &mut self,
         changes: impl IntoIterator<Item = (String, bool)>,
     ) -> Result<(), GateError> {
+        let revoked = Arc::make_mut(&mut self.judge.revoked);
         for (text, in_force) in changes {
-            let rule = Rule::parse(&text, Source::Always)?;
+            let Some(rule) = stored(&text)? else { continue };
             if in_force {
-                self.always.insert(rule.line(), rule);
+                revoked.remove(&text);
+                self.always.insert(text, rule);
             } else {
-                self.always.remove(&rule.line());
+                self.always.remove(&text);
+                revoked.insert(text);
             }
         }
-        self.policy = self.configured.with(self.always.values().cloned().collect());
+        self.judge.policy = self.configured.with(self.always.values().cloned().collect());
         Ok(())
+    }
+
+    pub(crate) fn now(&self) -> Judge {
+        self.judge.clone()
+    }
+
+    /// The tools that no call of is allowed. Rules that cannot be read deny all.
+    pub(crate) fn wholly_denied(&self, tools: Vec<String>, rules: &[String]) -> Vec<String> {
+        match self.judge.with_session(rules, Vec::new()) {
+            Ok(policy) => wholly_denied(&policy, &tools),
+            Err(_) => tools,
+        }
+    }
+
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.judge.policy.lines()
+    }
+}
+
+/// The paths near which git's configuration has to be read before a call is judged, relative to its working directory;
+/// absent for a call whose judgement does not depend on that. Most commands name no path that they write, and reading
+/// on another thread would cost them more than the rest of the judgement.
+pub(crate) fn written(subject: &Subject) -> Option<Vec<PathBuf>> {
+    match subject {
+        Subject::Path { write: true, path } => Some(vec![path.into()]),
+        Subject::Paths { write: true, paths } => Some(paths.iter().map(PathBuf::from).collect()),
+        Subject::Command { command } => {
+            // A parser that panics is a denial, which judging makes of it.
+            catch_unwind(|| names_written_paths(command))
+                .unwrap_or(true)
+                .then(Vec::new)
+        }
+        Subject::Path { .. }
+        | Subject::Paths { .. }
+        | Subject::Url(_)
+        | Subject::Remote { .. }
+        | Subject::Nothing => None,
+    }
+}
+
+impl Judge {
+    /// Judges a call that writes, with what git's configuration names.
+    pub(crate) async fn judge_writing(mut self, request: &JudgeRequest, near: Vec<PathBuf>) -> Judgement {
+        let home = self.policy.home().map(PathBuf::from);
+        let workdir = PathBuf::from(&request.workdir);
+        let dir = workdir.clone();
+        let files = FileWork::of_session(&request.session.to_string());
+        let read = move || named_by_git(&dir, home.as_deref(), &near);
+        let named = files.run(&workdir, READ_WITHIN, read).await;
+        // What cannot be looked at protects everything (I7).
+        let named = named.unwrap_or_else(|failed| Named::everything(failed.to_string()));
+        let protected = self.policy.protected().clone().with_named(named);
+        self.policy = self.policy.protecting(protected);
+        self.judge(request)
     }
 
     /// Judges a call. Whatever goes wrong is a denial.
     pub(crate) fn judge(&self, request: &JudgeRequest) -> Judgement {
         let judged = catch_unwind(AssertUnwindSafe(|| {
-            let policy = self.with_session(&request.rules, &request.grants)?;
+            let policy = self.with_session(&request.rules, self.in_force(request)?)?;
             let request = Request {
                 tool: &request.tool,
                 subject: &request.subject,
@@ -141,21 +239,22 @@ impl Rules {
         }
     }
 
-    /// The tools that no call of is allowed. Rules that cannot be read deny all.
-    pub(crate) fn wholly_denied(&self, tools: Vec<String>, rules: &[String]) -> Vec<String> {
-        match self.with_session(rules, &[]) {
-            Ok(policy) => wholly_denied(&policy, &tools),
-            Err(_) => tools,
+    /// What people granted the session, without what was taken back.
+    fn in_force(&self, request: &JudgeRequest) -> Result<Vec<Rule>, PolicyError> {
+        let mut grants = Vec::new();
+        for grant in &request.grants {
+            let rule = Rule::parse(grant, Source::Grant)?;
+            let revoked = || request.always.contains(grant) && self.revoked.contains(&rule.line());
+            if !revoked() {
+                grants.push(rule);
+            }
         }
+        Ok(grants)
     }
 
-    pub(crate) fn lines(&self) -> Vec<String> {
-        self.policy.lines()
-    }
-
-    fn with_session(&self, rules: &[String], grants: &[String]) -> Result<Policy, PolicyError> {
+    fn with_session(&self, rules: &[String], grants: Vec<Rule>) -> Result<Policy, PolicyError> {
         let rules = rules.iter().map(|rule| Rule::parse(rule, Source::Session));
-        let grants = grants.iter().map(|rule| Rule::parse(rule, Source::Grant));
-        Ok(self.policy.with(rules.chain(grants).collect::<Result<_, _>>()?))
+        let all: Result<Vec<Rule>, PolicyError> = rules.chain(grants.into_iter().map(Ok)).collect();
+        Ok(self.policy.with(all?))
     }
 }

@@ -1,3 +1,4 @@
+use crate::state::Rules;
 use crate::{GateArgs, PermissionGate, check_rules};
 use agentd_actor_kit::{CallError, Clock, Done, GateMsg, Handle, JudgeRequest, Pointer, Read, StoreMsg};
 use agentd_policy::{Judgement, Policy, Request, Subject};
@@ -82,6 +83,7 @@ fn request(command: &str) -> JudgeRequest {
         workdir: "/w".into(),
         rules: vec![],
         grants: vec![],
+        always: Vec::new(),
     }
 }
 
@@ -371,4 +373,164 @@ async fn i7_the_rules_that_an_earlier_build_wrote_are_in_force_and_no_others() {
     let (_, gate) = gate(args(&store)).await;
     assert_eq!(kind(&gate, "sleep 0").await, VerdictKind::Allow);
     assert_eq!(kind(&gate, "sleep 1").await, VerdictKind::Ask);
+}
+
+#[test]
+fn i7_a_stored_rule_that_this_build_refuses_allows_nothing_and_forbids_more() {
+    let mut rules = Rules::new(&PermissionConfig::default(), None, agentd_policy::judge).unwrap();
+    let before = rules.lines().len();
+    let line = |text: &str| (text.to_owned(), true);
+    let stored = [
+        "allow WebFetch(*docs.rs)",
+        "ask WebFetch(https://ana@docs.rs/**)",
+        "deny WebSearch(https://ana@docs.rs/**)",
+    ];
+    rules.change(stored.map(line)).unwrap();
+    let lines = rules.lines();
+    assert_eq!(
+        lines[before..],
+        ["always: ask WebFetch", "always: deny WebSearch"]
+    );
+    rules
+        .change([("ask WebFetch(https://ana@docs.rs/**)".to_owned(), false)])
+        .unwrap();
+    assert_eq!(rules.lines()[before..], ["always: deny WebSearch"]);
+    // What is no rule at all still stops the start.
+    assert!(rules.change([line("deny (x)")]).is_err());
+}
+
+#[tokio::test]
+async fn i7_what_git_names_is_asked_about_in_accept_edits() {
+    let (_, store) = store().await;
+    let (_, gate) = gate(args(&store)).await;
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join(".git")).unwrap();
+    let write = |path: &str| JudgeRequest {
+        tool: "Write".into(),
+        subject: Subject::Path {
+            write: true,
+            path: path.into(),
+        },
+        effect: EffectClass::Write,
+        mode: PermissionMode::AcceptEdits,
+        workdir: dir.path().to_str().unwrap().into(),
+        ..request("")
+    };
+    let command = |command: &str| JudgeRequest {
+        mode: PermissionMode::Yolo,
+        workdir: dir.path().to_str().unwrap().into(),
+        ..request(command)
+    };
+    let hook = "tools/hooks/pre-commit";
+    let script = "printf x > tools/hooks/pre-commit";
+    let control = judge(&gate, write(hook)).await.unwrap().verdict;
+    assert_eq!(control.kind, VerdictKind::Allow);
+    let control = judge(&gate, command(script)).await.unwrap().verdict;
+    assert_eq!(control.kind, VerdictKind::Allow);
+    std::fs::write(
+        dir.path().join(".git/config"),
+        "[core]\nhooksPath = tools/hooks\n",
+    )
+    .unwrap();
+    let judgement = judge(&gate, write(hook)).await.unwrap();
+    assert_eq!(judgement.verdict.rule, "gate:protected");
+    assert!(
+        judgement
+            .risks
+            .iter()
+            .any(|risk| risk.contains("git's configuration names it"))
+    );
+    let asked = judge(&gate, command(script)).await.unwrap().verdict;
+    assert_eq!(asked.kind, VerdictKind::Ask);
+    let plain = judge(&gate, write("src/main.rs")).await.unwrap().verdict;
+    assert_eq!(plain.kind, VerdictKind::Allow);
+    let plain = judge(&gate, command("printf x > src/main.rs"))
+        .await
+        .unwrap()
+        .verdict;
+    assert_eq!(plain.kind, VerdictKind::Allow);
+}
+
+#[tokio::test]
+async fn the_setting_decides_what_is_free() {
+    let (_, store) = store().await;
+    let mut free = args(&store);
+    free.rules.unprotected = vec![".github".into()];
+    let (_, gate) = gate(free).await;
+    let write = |path: &str| JudgeRequest {
+        tool: "Write".into(),
+        subject: Subject::Path {
+            write: true,
+            path: path.into(),
+        },
+        effect: EffectClass::Write,
+        mode: PermissionMode::AcceptEdits,
+        ..request("")
+    };
+    for (path, kind) in [
+        (".github/workflows/ci.yml", VerdictKind::Allow),
+        (".venv/x", VerdictKind::Ask),
+        (".github/.git/HEAD", VerdictKind::Ask),
+    ] {
+        assert_eq!(
+            judge(&gate, write(path)).await.unwrap().verdict.kind,
+            kind,
+            "{path}"
+        );
+    }
+    let mut bad = args(&store);
+    bad.rules.unprotected = vec![".git".into()];
+    assert!(Actor::spawn(None, PermissionGate::default(), bad).await.is_err());
+}
+
+async fn remove(gate: &Handle<GateMsg>, rule: &str) -> Result<bool, String> {
+    let message = |done: Done<Result<bool, String>>| GateMsg::RemoveRule {
+        rule: rule.to_owned(),
+        by: Principal::user("bob"),
+        done,
+    };
+    gate.call(SOON, message).await.unwrap()
+}
+
+#[tokio::test]
+async fn i7_a_rule_that_was_taken_back_allows_nothing_also_where_a_session_remembers_it() {
+    let (_, store) = store().await;
+    let (actor, first) = gate(args(&store)).await;
+    add(&first, "allow Bash(cargo test)").await.unwrap();
+    let remembered = |always: &[&str]| JudgeRequest {
+        grants: vec!["Bash(cargo test)".to_owned()],
+        always: always.iter().map(|rule| (*rule).to_owned()).collect(),
+        ..request("cargo test")
+    };
+    assert_eq!(kind(&first, "cargo test").await, VerdictKind::Allow);
+    assert_eq!(remove(&first, "allow Bash(cargo test)").await, Ok(true));
+    assert_eq!(
+        remove(&first, "allow Bash(cargo test)").await,
+        Ok(false),
+        "it was not in force"
+    );
+    assert_eq!(kind(&first, "cargo test").await, VerdictKind::Ask);
+    actor.stop(None);
+    let (_, second) = gate(args(&store)).await;
+    let gate = &second;
+    {
+        assert_eq!(kind(gate, "cargo test").await, VerdictKind::Ask);
+        let of_the_fleet = judge(gate, remembered(&["Bash(cargo test)"])).await.unwrap();
+        assert_eq!(of_the_fleet.verdict.kind, VerdictKind::Ask);
+        let of_the_session = judge(gate, remembered(&[])).await.unwrap();
+        assert_eq!(
+            of_the_session.verdict.kind,
+            VerdictKind::Allow,
+            "a person said so for this session"
+        );
+    }
+    add(&second, "allow Bash(cargo test)").await.unwrap();
+    assert_eq!(
+        judge(&second, remembered(&["Bash(cargo test)"]))
+            .await
+            .unwrap()
+            .verdict
+            .kind,
+        VerdictKind::Allow
+    );
 }

@@ -1,7 +1,10 @@
 //! Words that make a harmless-looking command run another or write a file. A prefix rule never covers such a word
 //! unless the rule itself names it.
 
+mod options;
+
 use crate::nested::{SHELLS, WRAPPERS, base};
+use options::Family;
 
 /// How much of a command a prefix rule must name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,7 +16,7 @@ pub(crate) enum Danger {
 }
 
 /// Built-ins that change what later commands mean, and programs whose first argument is a program.
-const EXACT: [&str; 37] = [
+const EXACT: [&str; 54] = [
     "awk",
     "gawk",
     "mawk",
@@ -22,6 +25,23 @@ const EXACT: [&str; 37] = [
     "gsed",
     "ed",
     "ex",
+    "screen",
+    "tmux",
+    "dc",
+    "m4",
+    "scp",
+    "sftp",
+    "crontab",
+    "at",
+    "batch",
+    "ftp",
+    "telnet",
+    "socat",
+    "gdbserver",
+    "valgrind",
+    "perf",
+    "java",
+    "jshell",
     "vi",
     "vim",
     "nvim",
@@ -53,7 +73,7 @@ const EXACT: [&str; 37] = [
     "getopts",
 ];
 /// Programs whose first argument decides what runs.
-const INTERPRETERS: [&str; 29] = [
+const INTERPRETERS: [&str; 49] = [
     "python",
     "python2",
     "python3",
@@ -69,6 +89,26 @@ const INTERPRETERS: [&str; 29] = [
     "lua",
     "luajit",
     "tclsh",
+    "irb",
+    "julia",
+    "R",
+    "Rscript",
+    "guile",
+    "groovy",
+    "scala",
+    "swift",
+    "ghci",
+    "ocaml",
+    "erl",
+    "elixir",
+    "iex",
+    "bundle",
+    "rake",
+    "gradle",
+    "mvn",
+    "ant",
+    "tox",
+    "nox",
     "wish",
     "expect",
     "osascript",
@@ -83,102 +123,6 @@ const INTERPRETERS: [&str; 29] = [
     "gmake",
     "ninja",
     "just",
-];
-/// Options with which programs run others or write files.
-const FLAGS: &[(&[&str], &[&str])] = &[
-    (&["find"], &["-exec", "-ok", "-delete", "-fprint", "-fls"]),
-    (&["fd", "fdfind"], &["-x", "-X", "--exec", "--exec-batch"]),
-    (
-        &["sort"],
-        &[
-            "-o",
-            "--output",
-            "--compress-program",
-            "-T",
-            "--temporary-directory",
-        ],
-    ),
-    (
-        &["shuf", "tree", "base64", "base32", "xmllint", "iconv"],
-        &["-o", "--output"],
-    ),
-    (
-        &["tar", "gtar", "bsdtar"],
-        &[
-            "-I",
-            "-F",
-            "--checkpoint-action",
-            "--use-compress-program",
-            "--to-command",
-            "--info-script",
-            "--new-volume-script",
-            "--rmt-command",
-            "--rsh-command",
-        ],
-    ),
-    (&["rg"], &["--pre", "--hostname-bin", "-z", "--search-zip"]),
-    (&["man"], &["-P", "-H", "--pager", "--html"]),
-    (
-        &["less", "more"],
-        &["-o", "-O", "-k", "--log-file", "--LOG-FILE", "--lesskey-src"],
-    ),
-    (
-        &["go"],
-        &["-exec", "-toolexec", "-vettool", "-overlay", "-o", "-C"],
-    ),
-    (&["cargo"], &["--config", "-Z", "-C"]),
-    (
-        &["npm", "pnpm", "yarn"],
-        &[
-            "--script-shell",
-            "--node-options",
-            "--prefix",
-            "-C",
-            "--cwd",
-            "--dir",
-        ],
-    ),
-    (
-        &["make", "gmake"],
-        &[
-            "-f",
-            "-C",
-            "-I",
-            "--file",
-            "--makefile",
-            "--directory",
-            "--eval",
-            "--include-dir",
-        ],
-    ),
-    (&["rsync"], &["-e", "--rsh", "--rsync-path"]),
-    (&["zip"], &["-T", "-TT", "--unzip-command"]),
-    (&["date"], &["-s", "--set"]),
-    (&["file"], &["-C", "--compile"]),
-    (&["split", "csplit"], &["--filter"]),
-    (
-        &["pytest", "py.test"],
-        &["-p", "-c", "-o", "--rootdir", "--confcutdir", "--override-ini"],
-    ),
-    (
-        &["git"],
-        &[
-            "--output",
-            "--ext-diff",
-            "--textconv",
-            "-O",
-            "--open-files-in-pager",
-            "--upload-pack",
-            "--receive-pack",
-            "--exec",
-            "--template",
-            "--config",
-            "-c",
-            "-u",
-            "--no-index",
-            "--separate-git-dir",
-        ],
-    ),
 ];
 /// The git commands that a rule for all of git stands for; any other may be an alias, which may be anything.
 const GIT: [&str; 33] = [
@@ -232,10 +176,16 @@ pub(crate) fn danger(argv: &[String]) -> Option<Danger> {
         .map(Danger::Word)
 }
 
-fn interpreter(name: &str, argv: &[String]) -> Option<usize> {
+/// Whether a program is a shell or an interpreter, of any version.
+pub(crate) fn interprets(program: &str) -> bool {
+    let name = base(program);
     let versioned = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
     let known = |name: &str| INTERPRETERS.contains(&name) || SHELLS.contains(&name);
-    if !known(name) && !known(versioned) {
+    known(name) || known(versioned)
+}
+
+fn interpreter(name: &str, argv: &[String]) -> Option<usize> {
+    if !interprets(name) {
         return None;
     }
     let decides = |word: &String| {
@@ -250,25 +200,26 @@ fn interpreter(name: &str, argv: &[String]) -> Option<usize> {
 }
 
 fn flags(name: &str, argv: &[String]) -> Option<usize> {
-    let of = |(names, flags): &&(&'static [&'static str], &'static [&'static str])| {
-        names.contains(&name).then_some(*flags)
+    let first = argv.get(1).map(String::as_str).unwrap_or_default();
+    let families: Vec<&Family> = options::of(name).collect();
+    let dangerous = |word: &str| {
+        let mut flags = families.iter().flat_map(|family| family.flags(first));
+        flags.any(|flag| is_flag(word, flag))
     };
-    let dangerous: Vec<&str> = FLAGS
-        .iter()
-        .filter_map(|row| of(&row))
-        .flatten()
-        .copied()
-        .collect();
     argv.iter()
         .enumerate()
         .skip(1)
-        .filter(|(_, word)| dangerous.iter().any(|flag| is_flag(word, flag)))
+        .filter(|(_, word)| dangerous(word))
         .map(|(at, _)| at)
         .max()
 }
 
-/// Whether a word is an option: long ones may be shortened or carry a value, short ones may be grouped.
+/// Whether a word is an option: long ones may be shortened or carry a value, short ones may be grouped; `*` at the end of
+/// a flag is any ending.
 fn is_flag(word: &str, flag: &str) -> bool {
+    if let Some(beginning) = flag.strip_suffix('*') {
+        return word.starts_with(beginning);
+    }
     let name = word.split('=').next().unwrap_or_default();
     if let Some(long) = flag.strip_prefix("--") {
         return name
@@ -276,12 +227,18 @@ fn is_flag(word: &str, flag: &str) -> bool {
             .is_some_and(|name| !name.is_empty() && long.starts_with(name));
     }
     let Some(letters) = flag.strip_prefix('-') else {
-        return false;
+        return word.starts_with(flag);
     };
     if letters.len() > 1 {
         return word.trim_start_matches('-').starts_with(letters) && word.starts_with('-');
     }
     word.starts_with('-') && !word.starts_with("--") && word.contains(letters)
+}
+
+/// Whether the table knows an option of a program. For the tests against the programs' own lists.
+#[cfg(test)]
+pub(crate) fn knows(program: &str, option: &str) -> bool {
+    options::of(program).any(|family| family.flags("").iter().any(|flag| is_flag(option, flag)))
 }
 
 /// What only looking at several words tells.
@@ -336,6 +293,14 @@ fn words(name: &str, argv: &[String]) -> Option<usize> {
         "make" | "gmake" => at(&|word| word.contains('=')),
         "go" => at(&|word| ["run", "generate", "tool"].contains(&word)),
         "docker" | "podman" | "kubectl" | "nerdctl" if argv.len() > 1 => Some(1),
+        "sqlite3" => at(&|word| {
+            word.starts_with('.')
+                || word.contains("load_extension")
+                || word.contains("readfile")
+                || word.contains("writefile")
+        }),
+        "cmake" | "ctest" => at(&|word| word.starts_with("-D") || word.starts_with("--build")),
+        "openssl" => at(&|word| word == "engine" || word == "s_server"),
         "dd" | "tee" | "install" | "split" | "csplit" => Some(argv.len() - 1),
         _ => None,
     }

@@ -85,7 +85,7 @@ impl Rule {
             Pattern::Any if is(&READERS) => Some((path(false), EffectClass::Read)),
             Pattern::Url(_) => Some((Subject::Url(example.to_owned()), EffectClass::Network)),
             Pattern::Any if is(&FETCHERS) => Some((Subject::Url(example.to_owned()), EffectClass::Network)),
-            Pattern::Any => None,
+            Pattern::Any | Pattern::Version(_) => None,
         }
     }
 }

@@ -1,16 +1,22 @@
 //! From a request to a verdict: deny, then the mode, then ask, then allow; what is left is asked about.
 
+mod said;
+
 use crate::danger::{Danger, danger};
+use crate::guarded::{Guarded, guarded};
+use crate::loose::Loose;
 use crate::path::{absolute, expand_home, inside, name_hidden};
 use crate::pattern::{Pattern, exact_path};
 use crate::policy::Policy;
 use crate::request::{Judgement, Request, Subject};
-use crate::rule::Rule;
+use crate::rule::{Rule, Source, VERSION};
+use crate::scripts::directories;
 use crate::several::several;
 use crate::shell::{Analysis, analyse};
-use crate::url::{is_plain, site};
+use crate::url::{Address, UrlPattern, is_plain, site};
 use crate::words::exact_pattern;
 use agentd_protocol::{EffectClass, PermissionMode, Scope, Verdict, VerdictKind};
+use said::one_line;
 
 /// Judges a call.
 #[must_use]
@@ -26,11 +32,18 @@ pub fn judge(policy: &Policy, request: &Request<'_>) -> Judgement {
         Subject::Path { path, .. } => Some(absolute(request.workdir, &expand_home(policy.home(), path))),
         _ => None,
     };
+    let address = match request.subject {
+        Subject::Url(url) => Some(Address::read(url)),
+        _ => None,
+    };
+    let guarded = guarded(policy, request, path.as_deref(), analysis.as_ref());
     let case = Case {
         policy,
         request,
         analysis,
         path,
+        address,
+        guarded,
     };
     case.judgement(case.verdict())
 }
@@ -40,9 +53,12 @@ struct Case<'a> {
     request: &'a Request<'a>,
     analysis: Option<Analysis>,
     path: Option<String>,
+    address: Option<Address>,
+    /// The protected paths that it writes.
+    guarded: Vec<Guarded>,
 }
 
-fn verdict(kind: VerdictKind, rule: impl Into<String>, reason: impl Into<String>) -> Verdict {
+pub(crate) fn verdict(kind: VerdictKind, rule: impl Into<String>, reason: impl Into<String>) -> Verdict {
     Verdict {
         kind,
         rule: rule.into(),
@@ -80,12 +96,8 @@ impl Case<'_> {
         if let Some(unreadable) = self.unreadable() {
             return unreadable;
         }
-        if self.request.mode == PermissionMode::Yolo {
-            return verdict(
-                VerdictKind::Allow,
-                "mode:yolo",
-                "mode yolo allows what no rule forbids",
-            );
+        if let Some(decided) = self.yolo() {
+            return decided;
         }
         if let Some(asked) = caught(VerdictKind::Ask) {
             return asked;
@@ -93,7 +105,33 @@ impl Case<'_> {
         if let Err(why) = self.sayable() {
             return verdict(VerdictKind::Ask, "gate:not_plain", why);
         }
-        self.allowed().unwrap_or_else(|| self.by_mode(reads))
+        if let Some(allowed) = self.allowed() {
+            return allowed;
+        }
+        match self.guarded.first() {
+            Some(guarded) => verdict(VerdictKind::Ask, "gate:protected", guarded.why()),
+            None => self.by_mode(reads),
+        }
+    }
+
+    /// What mode yolo decides: everything is allowed, but for what a deny rule may mean, and git metadata.
+    fn yolo(&self) -> Option<Verdict> {
+        if self.request.mode != PermissionMode::Yolo {
+            return None;
+        }
+        if let (Some(analysis), Subject::Command { command }) = (&self.analysis, self.request.subject)
+            && let Some(found) = Loose::read(command, analysis).verdict(self.policy, self.request)
+        {
+            return Some(found);
+        }
+        let asked = self.guarded.iter().any(Guarded::in_every_mode);
+        (!asked).then(|| {
+            verdict(
+                VerdictKind::Allow,
+                "mode:yolo",
+                "mode yolo allows what no rule forbids",
+            )
+        })
     }
 
     /// What cannot be read is asked about in every mode: a deny rule may well forbid what is in it.
@@ -157,6 +195,15 @@ impl Case<'_> {
                 false
             }
         };
+        if let Subject::Remote { undeclared, .. } = self.request.subject
+            && !undeclared.is_empty()
+        {
+            let names: Vec<String> = undeclared.iter().take(8).map(|name| one_line(name)).collect();
+            return Err(format!(
+                "it has arguments that the tool does not declare: {}",
+                names.join(", ")
+            ));
+        }
         if odd {
             return Err("it has unusual characters".to_owned());
         }
@@ -183,18 +230,26 @@ impl Case<'_> {
                 speaks && pattern.matches(self.request.workdir, home, path)
             }
             (Pattern::Path(pattern), Subject::Command { .. }) => {
+                let bases = self.bases();
                 let matches = |path: &str| {
-                    let path = expand_home(home, path);
-                    pattern.matches(self.request.workdir, home, &absolute(self.request.workdir, &path))
+                    let mut bases = bases.iter();
+                    bases.any(|base| pattern.is_touched(self.request.workdir, home, base, path))
                 };
                 (rule.names("Read") && self.named_files().any(matches))
                     || (rule.names("Write") && self.written_files().any(matches))
             }
-            (Pattern::Url(pattern), Subject::Url(url)) => {
-                rule.names(self.request.tool) && pattern.matches(url)
-            }
+            (Pattern::Url(pattern), Subject::Url(_)) => rule.names(self.request.tool) && self.is_at(pattern),
             _ => false,
         }
+    }
+
+    /// The directories that a command's relative paths may be meant from.
+    fn bases(&self) -> Vec<String> {
+        let dirs = self.analysis.iter().flat_map(directories);
+        let dirs = dirs.map(|dir| absolute(self.request.workdir, &expand_home(self.policy.home(), &dir)));
+        std::iter::once(self.request.workdir.to_owned())
+            .chain(dirs)
+            .collect()
     }
 
     fn commands(&self) -> impl Iterator<Item = &Vec<String>> {
@@ -221,11 +276,7 @@ impl Case<'_> {
     }
 
     fn written_files(&self) -> impl Iterator<Item = &str> {
-        let writes = self
-            .analysis
-            .iter()
-            .flat_map(|analysis| analysis.writes.iter().map(String::as_str));
-        writes.filter(|path| !matches!(*path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty"))
+        self.analysis.iter().flat_map(Analysis::written)
     }
 
     /// The allow rules that together cover everything, if they do.
@@ -253,6 +304,9 @@ impl Case<'_> {
         if !rule.names(self.request.tool) {
             return false;
         }
+        if !self.guarded.iter().all(|guarded| guarded.is_spelled_by(rule)) {
+            return false;
+        }
         let danger = danger(argv);
         match &rule.pattern {
             Pattern::Any => danger.is_none(),
@@ -264,25 +318,35 @@ impl Case<'_> {
                 };
                 words.covers(argv) && (named || !words.is_prefix())
             }
-            Pattern::Path(_) | Pattern::Url(_) => false,
+            Pattern::Path(_) | Pattern::Url(_) | Pattern::Version(_) => false,
         }
     }
 
     /// Whether an allow rule covers a call that is no command.
     fn allows(&self, rule: &Rule) -> bool {
-        if !rule.names(self.request.tool) {
+        let spelled = self.guarded.iter().all(|guarded| guarded.is_spelled_by(rule));
+        if !rule.names(self.request.tool) || !spelled {
             return false;
         }
         match (&rule.pattern, self.request.subject) {
+            // An answer was about the tool as it was, so one that does not say which it was has to be given again.
+            (Pattern::Any, Subject::Remote { .. }) => !matches!(rule.source, Source::Grant | Source::Always),
             (Pattern::Any, _) => true,
+            (Pattern::Version(rule), Subject::Remote { version, .. }) => rule == version,
             (Pattern::Path(pattern), Subject::Path { .. }) => {
                 let home = self.policy.home();
                 let path = self.path.as_deref().unwrap_or_default();
                 (home.is_some() || !pattern.needs_home()) && pattern.matches(self.request.workdir, home, path)
             }
-            (Pattern::Url(pattern), Subject::Url(url)) => pattern.matches(url),
+            (Pattern::Url(pattern), Subject::Url(_)) => self.is_at(pattern),
             _ => false,
         }
+    }
+
+    fn is_at(&self, pattern: &UrlPattern) -> bool {
+        self.address
+            .as_ref()
+            .is_some_and(|address| pattern.matches(address))
     }
 
     /// The rule that would allow exactly this, when it can be said safely.
@@ -297,9 +361,11 @@ impl Case<'_> {
                 .map(|pattern| format!("{tool}({pattern})")),
             Subject::Url(url) => site(url).map(|pattern| format!("{tool}({pattern})")),
             Subject::Paths { .. } => None,
-            Subject::Remote { .. } | Subject::Nothing => Some(tool.to_owned()),
+            Subject::Remote { version, .. } if version.is_empty() => None,
+            Subject::Remote { version, .. } => Some(format!("{tool}({VERSION}{version})")),
+            Subject::Nothing => Some(tool.to_owned()),
         }
-        .filter(|text| Rule::new(VerdictKind::Allow, text, crate::rule::Source::Always).is_ok())
+        .filter(|text| Rule::new(VerdictKind::Allow, text, Source::Always).is_ok())
     }
 
     fn judgement(&self, verdict: Verdict) -> Judgement {
@@ -322,66 +388,4 @@ impl Case<'_> {
             detail,
         }
     }
-
-    fn words(&self) -> (String, String) {
-        match self.request.subject {
-            Subject::Command { command } => (format!("Run {}", one_line(command)), command.clone()),
-            Subject::Path { write, path } => {
-                let verb = if *write { "Change" } else { "Read" };
-                let shown = self
-                    .path
-                    .as_deref()
-                    .and_then(|path| inside(self.request.workdir, path))
-                    .unwrap_or(path);
-                (
-                    format!("{verb} {}", one_line(shown)),
-                    self.path.clone().unwrap_or_default(),
-                )
-            }
-            Subject::Url(url) => (format!("Fetch {}", one_line(url)), url.clone()),
-            Subject::Paths { paths, .. } => (
-                format!("{} {} files", self.request.tool, paths.len()),
-                paths.join("\n"),
-            ),
-            Subject::Remote { arguments } => (self.request.tool.to_owned(), arguments.clone()),
-            Subject::Nothing => (self.request.tool.to_owned(), String::new()),
-        }
-    }
-
-    fn risks(&self, detail: &str) -> Vec<String> {
-        let mut risks = Vec::new();
-        let hidden = name_hidden(detail);
-        if !hidden.is_empty() {
-            risks.push(format!("it has hidden characters: {}", hidden.join(" ")));
-        }
-        if let Some(analysis) = &self.analysis {
-            match &analysis.segments {
-                Err(why) => risks.push(format!("it has {why}")),
-                Ok(segments) if segments.iter().any(|argv| danger(argv).is_some()) => {
-                    risks.push("it can run other programs or write files".to_owned());
-                }
-                Ok(_) => {}
-            }
-            let written: Vec<&str> = self.written_files().take(4).collect();
-            if !written.is_empty() {
-                risks.push(format!("it writes {}", written.join(", ")));
-            }
-        }
-        let outside = |path: &String| inside(self.request.workdir, path).is_none();
-        if self.path.as_ref().is_some_and(outside) {
-            risks.push("it is outside the working directory".to_owned());
-        }
-        risks
-    }
-}
-
-/// The first line of a text, cut at 100 characters.
-fn one_line(text: &str) -> String {
-    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
-    let first = lines.next().unwrap_or_default();
-    let mut short: String = first.chars().take(100).collect();
-    if short.len() < first.len() || lines.next().is_some() {
-        short.push('…');
-    }
-    short
 }

@@ -11,8 +11,11 @@ mod error;
 mod examples;
 mod explain;
 mod glob;
+mod guarded;
 mod judge;
+mod loose;
 mod nested;
+mod operands;
 mod path;
 mod pattern;
 mod plain;
@@ -22,18 +25,24 @@ mod rule;
 mod scripts;
 mod several;
 mod shell;
+mod text_only;
 mod tree;
 mod url;
+mod variables;
 mod words;
 
 pub use error::PolicyError;
 pub use examples::ExampleError;
 pub use explain::{Explanation, Part, explain};
+pub use glob::{check_glob, compile_glob};
+pub use guarded::names_written_paths;
 pub use judge::judge;
+pub use loose::YOLO_LIMITS;
 pub use policy::{Policy, wholly_denied};
 pub use request::{Judgement, Request, Subject};
 pub use rule::{Rule, Source};
-pub use scripts::scripts;
+pub use scripts::{Decides, decides};
+pub use text_only::by_text_only;
 
 #[cfg(test)]
 mod redteam;

@@ -1,6 +1,8 @@
 //! Commands inside commands: `sudo x`, `env A=b x`, `find -exec x`, `sh -c 'x'`.
 
+use crate::operands::written;
 use crate::tree::{Found, read};
+use crate::variables::Values;
 
 /// Programs that run the command in their arguments.
 pub(crate) const WRAPPERS: [&str; 33] = [
@@ -70,6 +72,8 @@ pub(crate) fn unfold(found: Found, text: &str) -> Option<Found> {
         queue.extend(crude(text).into_iter().map(|words| (words, DEPTH)));
     }
     let mut texts = 0;
+    let mut values = Values::default();
+    values.learn(&all.assigned);
     while let Some((words, depth)) = queue.pop() {
         if all.commands.len() >= MAX_COMMANDS {
             return None;
@@ -82,9 +86,16 @@ pub(crate) fn unfold(found: Found, text: &str) -> Option<Found> {
             let inner = read(inner)?;
             all.writes.extend(inner.writes);
             all.reads.extend(inner.reads);
+            values.learn(&inner.assigned);
             queue.extend(inner.commands.into_iter().map(|words| (words, depth + 1)));
         }
-        all.commands.extend(inner_commands(&words));
+        if depth < DEPTH {
+            queue.extend(values.expand(&words).into_iter().map(|words| (words, DEPTH - 1)));
+        }
+        all.writes.extend(written(&words));
+        let inner = inner_commands(&words);
+        all.writes.extend(inner.iter().flat_map(|inner| written(inner)));
+        all.commands.extend(inner);
         all.words.extend(words.iter().cloned());
         all.commands.push(words);
     }

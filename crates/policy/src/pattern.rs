@@ -1,6 +1,6 @@
 //! What stands between the parentheses of a rule.
 
-use crate::glob::LazyGlob;
+use crate::glob::{LazyGlob, check_glob};
 use crate::path::{absolute, expand_home, inside};
 use crate::url::UrlPattern;
 use crate::words::Words;
@@ -17,6 +17,8 @@ pub(crate) enum Pattern {
     Path(PathPattern),
     /// An address.
     Url(UrlPattern),
+    /// A tool of a server as long as what the server says of it has this hash.
+    Version(String),
 }
 
 /// A glob over paths: `/etc/**`, `~/x`, `**/*.md`, or relative to the working directory.
@@ -25,6 +27,8 @@ pub(crate) struct PathPattern {
     glob: LazyGlob,
     root: Root,
     everything: bool,
+    /// What the last part may be, where it has no wildcard.
+    names: Vec<String>,
 }
 
 /// What a path pattern is relative to.
@@ -53,6 +57,7 @@ impl PathPattern {
             glob: compile(text)?,
             root,
             everything,
+            names: last_names(text),
         })
     }
 
@@ -66,9 +71,40 @@ impl PathPattern {
         }
     }
 
+    /// Whether a word of a command that starts in `base` names such a path, a directory whose entries are such, or has a
+    /// wildcard for one.
+    pub(crate) fn is_touched(&self, workdir: &str, home: Option<&str>, base: &str, word: &str) -> bool {
+        let path = absolute(base, &expand_home(home, word));
+        let matches = |path: &str| self.matches(workdir, home, path);
+        matches(&path) || matches(&format!("{path}/\u{1}")) || self.is_meant(&path, &matches)
+    }
+
+    /// Whether a word with a wildcard may become such a path.
+    fn is_meant(&self, path: &str, matches: &dyn Fn(&str) -> bool) -> bool {
+        let Some((dir, last)) = path
+            .rsplit_once('/')
+            .filter(|(_, last)| last.contains(['*', '?', '[']))
+        else {
+            return false;
+        };
+        let Ok(glob) = GlobBuilder::new(last).literal_separator(true).build() else {
+            return false;
+        };
+        let glob = glob.compile_matcher();
+        // As in a shell, only a dot stands for the first dot of a name.
+        let shown = |name: &&String| !name.starts_with('.') || last.starts_with('.');
+        let mut names = self.names.iter().filter(shown);
+        names.any(|name| glob.is_match(name) && matches(&format!("{dir}/{name}")))
+    }
+
     /// Whether the pattern needs a home directory.
     pub(crate) const fn needs_home(&self) -> bool {
         matches!(self.root, Root::Home(_))
+    }
+
+    /// Whether such paths may lie in a working directory, where every command reads.
+    pub(crate) const fn is_near(&self, relative: bool) -> bool {
+        matches!(self.root, Root::Workdir) || (matches!(self.root, Root::Whole) && relative)
     }
 
     /// Whether every path fits.
@@ -77,12 +113,29 @@ impl PathPattern {
     }
 }
 
+/// The names that the last part of a pattern spells out.
+fn last_names(text: &str) -> Vec<String> {
+    let last = text.rsplit_once('/').map_or(text, |(_, last)| last);
+    let names: Vec<String> = match last
+        .split_once('{')
+        .and_then(|(head, rest)| Some((head, rest.split_once('}')?)))
+    {
+        Some((head, (inner, tail))) => inner.split(',').map(|one| format!("{head}{one}{tail}")).collect(),
+        None => vec![last.to_owned()],
+    };
+    names
+        .into_iter()
+        .filter(|name| !name.contains(['*', '?', '[', '{', '\\']))
+        .collect()
+}
+
 fn compile(text: &str) -> Result<LazyGlob, String> {
+    check_glob(text)?;
     let built = GlobBuilder::new(text)
         .literal_separator(true)
         .backslash_escape(true)
         .build();
-    built.map(LazyGlob::new).map_err(|error| error.kind().to_string())
+    LazyGlob::new(built.map_err(|error| error.kind().to_string())?)
 }
 
 /// The exact path as a pattern that any working directory reads the same way.

@@ -1,6 +1,8 @@
 //! The rules in force, in layers that are shared.
 
+use crate::pattern::Pattern;
 use crate::rule::{Rule, Source};
+use agentd_protected::ProtectedPaths;
 use agentd_protocol::VerdictKind;
 use std::sync::Arc;
 
@@ -9,6 +11,7 @@ use std::sync::Arc;
 pub struct Policy {
     layers: Vec<Arc<Vec<Rule>>>,
     home: Option<Arc<str>>,
+    protected: Arc<ProtectedPaths>,
 }
 
 impl Policy {
@@ -18,7 +21,21 @@ impl Policy {
         Self {
             layers: Vec::new(),
             home: home.map(Arc::from),
+            protected: Arc::default(),
         }
+    }
+
+    /// The same rules over these protected paths. Without a call of this the shipped definition is in force.
+    #[must_use]
+    pub fn protecting(mut self, protected: ProtectedPaths) -> Self {
+        self.protected = Arc::new(protected);
+        self
+    }
+
+    /// Which paths are protected.
+    #[must_use]
+    pub fn protected(&self) -> &ProtectedPaths {
+        &self.protected
     }
 
     /// These rules, too.
@@ -34,6 +51,22 @@ impl Policy {
     /// Every rule. Their order decides nothing but which of several is named.
     pub fn rules(&self) -> impl Iterator<Item = &Rule> {
         self.layers.iter().flat_map(|layer| layer.iter())
+    }
+
+    /// Whether a deny rule forbids to read this absolute path. A sandbox hides such paths.
+    #[must_use]
+    pub fn denies_reading(&self, workdir: &str, path: &str) -> bool {
+        self.of(VerdictKind::Deny).any(|rule| match &rule.pattern {
+            Pattern::Path(pattern) => rule.restricts("Read") && pattern.matches(workdir, self.home(), path),
+            Pattern::Any | Pattern::Command(_) | Pattern::Url(_) | Pattern::Version(_) => false,
+        })
+    }
+
+    /// Whether any deny rule speaks of paths that are read.
+    #[must_use]
+    pub fn has_denied_reads(&self) -> bool {
+        self.of(VerdictKind::Deny)
+            .any(|rule| rule.restricts("Read") && matches!(rule.pattern, Pattern::Path(_)))
     }
 
     /// `source: rule` lines, for people.
@@ -53,7 +86,9 @@ impl Policy {
             .collect()
     }
 
-    pub(crate) fn home(&self) -> Option<&str> {
+    /// What `~/` stands for.
+    #[must_use]
+    pub fn home(&self) -> Option<&str> {
         self.home.as_deref()
     }
 

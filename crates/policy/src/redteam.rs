@@ -1,9 +1,12 @@
 //! Inputs that agents were attacked with: none may be allowed by a rule for the harmless command beside it.
 //! `rows_tests` has the rows of the red-team list as far as the verdict decides, the others what is near them.
 
+mod families_tests;
 mod options_tests;
+mod protected_tests;
 mod rows_tests;
 mod shell_tests;
+mod yolo_tests;
 
 use crate::{Policy, Request, Rule, Source, Subject, judge};
 use agentd_protocol::{EffectClass, PermissionMode, Verdict, VerdictKind};

@@ -30,6 +30,10 @@ pub enum Subject {
     Remote {
         /// Its arguments as JSON.
         arguments: String,
+        /// A hash of what the server says of the tool; empty when that is not known.
+        version: String,
+        /// Arguments that the tool's schema does not declare.
+        undeclared: Vec<String>,
     },
     /// Nothing outside the session.
     Nothing,

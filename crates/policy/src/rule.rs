@@ -56,6 +56,9 @@ const TYPING: &str = "BashWrite";
 /// Tools whose rules take an address.
 const URL_TOOLS: [&str; 2] = ["WebFetch", "WebSearch"];
 const EXAMPLE: &str = "Bash(cargo test:*), Write(/etc/**), WebFetch(domain:docs.rs) or Read";
+/// In front of the hash of a tool's description and schema.
+pub(crate) const VERSION: &str = "sha256:";
+const SHORTEST_VERSION: usize = 32;
 /// The longest rule.
 const MAX_RULE: usize = 4_096;
 
@@ -191,7 +194,8 @@ impl Rule {
                 Pattern::Any => true,
                 Pattern::Command(words) => words.is_everything(),
                 Pattern::Path(path) => path.is_everything(),
-                Pattern::Url(_) => self.text.ends_with("(*)") || self.text.ends_with("(**)"),
+                Pattern::Url(url) => url.is_everything(),
+                Pattern::Version(_) => false,
             }
     }
 }
@@ -209,12 +213,22 @@ fn pattern(kind: VerdictKind, tool: &str, inner: &str) -> Result<Pattern, (usize
         return Ok(Pattern::Path(path));
     }
     if is(&URL_TOOLS) {
-        return UrlPattern::parse(inner)
+        return UrlPattern::parse(inner, kind != VerdictKind::Allow)
             .map(Pattern::Url)
             .map_err(|problem| (1, problem));
     }
     if inner == "*" || inner == "**" {
         return Ok(Pattern::Any);
+    }
+    if let Some(version) = inner.strip_prefix(VERSION) {
+        let good = version.len() >= SHORTEST_VERSION && version.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !good || kind != VerdictKind::Allow {
+            return Err((
+                1,
+                "only a rule that allows names a version, by 32 hexadecimal digits".to_owned(),
+            ));
+        }
+        return Ok(Pattern::Version(version.to_ascii_lowercase()));
     }
     Err((
         1,

@@ -5,56 +5,191 @@ use crate::nested::base;
 use crate::shell::{Analysis, analyse};
 
 /// Programs that run what a file says which nobody names.
-const IMPLIED: &[(&[&str], &[&str])] = &[
+const IMPLIED: Implied = &[
     (&["make", "gmake"], &["GNUmakefile", "makefile", "Makefile"]),
     (&["just"], &["justfile", "Justfile", ".justfile"]),
     (&["ninja"], &["build.ninja"]),
-    (&["npm", "pnpm", "yarn", "bun"], &["package.json"]),
+    (&["npm", "npx", "pnpm", "yarn", "bun"], &["package.json"]),
+    (&["git"], &[".git/config"]),
 ];
+/// What they read in their user's home directory.
+const HOME: Implied = &[
+    (&["git"], &[".gitconfig", ".config/git/config"]),
+    (&["npm", "npx", "pnpm", "yarn"], &[".npmrc"]),
+    (&["cargo"], &[".cargo/config.toml", ".cargo/config"]),
+];
+/// Programs that run no code of the directory that they work in, unless an option says so. Of any other it is not known.
+const INERT: &[&str] = &[
+    "basename",
+    "cat",
+    "chmod",
+    "chown",
+    "cksum",
+    "cmp",
+    "comm",
+    "cp",
+    "curl",
+    "cut",
+    "date",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "file",
+    "find",
+    "grep",
+    "groups",
+    "head",
+    "hostname",
+    "id",
+    "install",
+    "join",
+    "kill",
+    "ln",
+    "ls",
+    "mkdir",
+    "mkfifo",
+    "mktemp",
+    "mv",
+    "nl",
+    "nproc",
+    "paste",
+    "pidof",
+    "pkill",
+    "ps",
+    "readlink",
+    "realpath",
+    "rg",
+    "rm",
+    "rmdir",
+    "sed",
+    "seq",
+    "sha256sum",
+    "shred",
+    "sleep",
+    "sort",
+    "stat",
+    "sync",
+    "tac",
+    "tail",
+    "tee",
+    "touch",
+    "tr",
+    "tree",
+    "truncate",
+    "uname",
+    "uniq",
+    "unlink",
+    "uptime",
+    "wc",
+    "wget",
+    "which",
+    "whoami",
+    "yes",
+    "cd",
+    "echo",
+    "exit",
+    "export",
+    "false",
+    "printf",
+    "pushd",
+    "pwd",
+    "set",
+    "test",
+    "true",
+    "umask",
+    "unset",
+    "wait",
+];
+/// Those of them that every rule must name whole, and that run nothing all the same.
+const BUILT_IN: &[&str] = &["export", "printf", "sed", "set", "test", "unset", "wait"];
 /// Why a text is not plain, when that alone makes nothing run.
 const REDIRECTED: &str = "a redirection";
 /// The most directories that are followed through one command.
 const MAX_DIRS: usize = 8;
 
-/// Paths that may name files which decide what this command does, as it writes them; many of them name nothing. Empty
-/// for a command that only looks at files.
+/// What decides what a command does.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Decides {
+    /// Paths that may name files, as the command writes them; many of them name nothing. Empty for a command that only
+    /// looks at files.
+    pub files: Vec<String>,
+    /// Files of its user that programs read by themselves, relative to the home directory.
+    pub home: Vec<String>,
+    /// The programs that it starts.
+    pub programs: Vec<String>,
+    /// It may run code that nobody names, or act on whatever files there are.
+    pub code: bool,
+}
+
+/// Reads what decides what a command does.
 #[must_use]
-pub fn scripts(command: &str) -> Vec<String> {
+pub fn decides(command: &str) -> Decides {
     let found = analyse(command);
-    let mut names: Vec<String> = implied(&found).map(str::to_owned).collect();
-    if runs_files(&found) {
+    let mut names: Vec<String> = implied(&found, IMPLIED).map(str::to_owned).collect();
+    let code = runs_code(&found);
+    if runs_files(&found) || code {
         let words = found.words.iter().chain(&found.reads);
         names.extend(words.flat_map(|word| named(word)));
     }
     let dirs = directories(&found);
-    let mut paths = Vec::new();
+    let mut files = Vec::new();
     for name in names {
-        paths.extend(
+        files.extend(
             dirs.iter()
                 .filter(|_| !name.starts_with('/'))
                 .map(|dir| format!("{dir}/{name}")),
         );
-        paths.push(name);
+        files.push(name);
     }
-    paths.sort_unstable();
-    paths.dedup();
-    paths
+    if code {
+        files.extend(dirs);
+    }
+    let home = implied(&found, HOME).map(str::to_owned).collect();
+    let programs = found
+        .commands
+        .iter()
+        .filter_map(|argv| argv.first())
+        .cloned()
+        .collect();
+    let mut decides = Decides {
+        files,
+        home,
+        programs,
+        code,
+    };
+    for list in [&mut decides.files, &mut decides.home, &mut decides.programs] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    decides
 }
 
 /// Whether it may run a file: some part needs a rule that names it, or it cannot be read part by part.
 fn runs_files(found: &Analysis) -> bool {
-    let hidden = found.segments.as_ref().is_err_and(|why| *why != REDIRECTED);
-    found.unread || hidden || found.commands.iter().any(|argv| danger(argv).is_some())
+    hidden(found) || found.commands.iter().any(|argv| danger(argv).is_some())
 }
 
-fn implied(found: &Analysis) -> impl Iterator<Item = &'static str> {
+fn hidden(found: &Analysis) -> bool {
+    found.unread || found.segments.as_ref().is_err_and(|why| *why != REDIRECTED)
+}
+
+/// Whether it may run code that it does not name. Only of a few programs it is known that they do not.
+fn runs_code(found: &Analysis) -> bool {
+    let quiet = |argv: &Vec<String>| {
+        let program = argv.first().map_or("", String::as_str);
+        INERT.contains(&program) && (BUILT_IN.contains(&program) || danger(argv).is_none())
+    };
+    let globs = found.words.iter().any(|word| word.contains(['*', '?', '[']));
+    hidden(found) || globs || !found.commands.iter().all(quiet)
+}
+
+type Implied = &'static [(&'static [&'static str], &'static [&'static str])];
+
+fn implied(found: &Analysis, of: Implied) -> impl Iterator<Item = &'static str> {
     let programs = found.commands.iter().filter_map(|argv| argv.first());
     programs
-        .flat_map(|program| {
-            IMPLIED
-                .iter()
-                .filter(move |(names, _)| names.contains(&base(program)))
-        })
+        .flat_map(move |program| of.iter().filter(move |(names, _)| names.contains(&base(program))))
         .flat_map(|(_, files)| *files)
         .copied()
 }
@@ -71,7 +206,7 @@ fn named(word: &str) -> impl Iterator<Item = String> {
 }
 
 /// Where the command goes before it runs something.
-fn directories(found: &Analysis) -> Vec<String> {
+pub(crate) fn directories(found: &Analysis) -> Vec<String> {
     let mut dirs: Vec<String> = Vec::new();
     for argv in &found.commands {
         if let [program, dir, ..] = argv.as_slice()
@@ -93,7 +228,7 @@ mod tests {
 
     #[track_caller]
     fn names(command: &str, expected: &[&str]) {
-        let found = scripts(command);
+        let found = decides(command).files;
         for path in expected {
             assert!(
                 found.iter().any(|name| name == path),
@@ -122,14 +257,46 @@ mod tests {
 
     #[test]
     fn a_command_that_only_looks_names_nothing() {
-        for command in [
-            "ls",
-            "grep -n x app.log",
-            "tail -5 app.log > last",
-            "git status",
-            "echo hi",
-        ] {
+        for command in ["ls", "grep -n x app.log", "tail -5 app.log > last", "echo hi"] {
             names(command, &[]);
         }
+    }
+
+    #[test]
+    fn i7_only_a_program_that_is_known_to_be_inert_runs_no_code_of_the_directory() {
+        for command in [
+            "make",
+            "cargo test",
+            "python -m app",
+            "npm run x",
+            "./x",
+            "frobnicate",
+            "git lg",
+            "git commit -m x",
+            "go test",
+            "echo *.txt",
+            "sh x",
+            "find . -exec ./x ';'",
+            "for f in a; do echo $f; done",
+            "pytest",
+            "venv/bin/ls",
+            "touch $x",
+        ] {
+            assert!(decides(command).code, "{command}");
+        }
+        for command in [
+            "touch A",
+            "rm -rf target",
+            "cp a b && mv b c",
+            "echo hi > f",
+            "sed -i s/a/b/ f",
+            "printf x",
+            "ls -la",
+        ] {
+            assert!(!decides(command).code, "{command}");
+        }
+        let found = decides("FOO=1 git lg | python3 -");
+        assert_eq!(found.programs, ["git", "python3"]);
+        assert_eq!(found.home, [".config/git/config", ".gitconfig"]);
     }
 }

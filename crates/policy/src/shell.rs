@@ -20,8 +20,18 @@ pub(crate) struct Analysis {
     pub(crate) writes: Vec<String>,
     /// Files that redirections read.
     pub(crate) reads: Vec<String>,
+    /// The grammar found errors in it, so there may be more in it than was found.
+    pub(crate) broken: bool,
     /// It could not be read, so there is more in it than was found.
     pub(crate) unread: bool,
+}
+
+impl Analysis {
+    /// The files that redirections write, without the devices that every program may use.
+    pub(crate) fn written(&self) -> impl Iterator<Item = &str> {
+        let writes = self.writes.iter().map(String::as_str);
+        writes.filter(|path| !matches!(*path, "/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty"))
+    }
 }
 
 /// Reads a command.
@@ -47,6 +57,7 @@ pub(crate) fn analyse(command: &str) -> Analysis {
             words: found.words,
             writes: found.writes,
             reads: found.reads,
+            broken: found.broken,
             unread: false,
         },
         None => unread(command, "more nested commands than can be read"),
@@ -63,6 +74,7 @@ fn unread(command: &str, why: NotPlain) -> Analysis {
         words,
         writes: Vec::new(),
         reads: Vec::new(),
+        broken: true,
         unread: true,
     }
 }

@@ -654,8 +654,11 @@ fn what_is_said_of_commands_holds_for_those_in_the_background() {
 
 #[test]
 fn tools_of_servers_are_asked_about_and_ruled_by_their_names() {
+    let version = "ab".repeat(16);
     let call = Subject::Remote {
         arguments: "{\"path\":\"/etc/passwd\"}".to_owned(),
+        version: version.clone(),
+        undeclared: Vec::new(),
     };
     let tool = "mcp__files__read";
     modes(&[], tool, &call, "ask ask deny allow");
@@ -672,7 +675,7 @@ fn tools_of_servers_are_asked_about_and_ruled_by_their_names() {
     modes(&["deny mcp__files__*"], tool, &call, "deny deny deny deny");
     modes(&["ask mcp__*"], tool, &call, "ask ask deny allow");
     let asked = ask(&policy(&[]), tool, &call, PermissionMode::Default);
-    assert_eq!(asked.grant.as_deref(), Some(tool));
+    assert_eq!(asked.grant, Some(format!("{tool}(sha256:{version})")));
     assert_eq!(asked.detail, "{\"path\":\"/etc/passwd\"}");
     // The operator said that it only reads.
     let reads = Request {
@@ -683,4 +686,82 @@ fn tools_of_servers_are_asked_about_and_ruled_by_their_names() {
         workdir: "/w",
     };
     assert_eq!(judge(&policy(&[]), &reads).verdict.kind, VerdictKind::Allow);
+}
+
+/// The rug pull: a tool is allowed for good, then its server changes what it says of it (Invariant Labs, "MCP Security
+/// Notification: Tool Poisoning Attacks"; CVE-2025-54136, a trusted server's definition replaced in Cursor).
+#[test]
+fn i7_redteam_an_allowance_for_good_ends_when_the_tool_changes() {
+    let tool = "mcp__files__read";
+    let call = |version: &str, undeclared: &[&str]| Subject::Remote {
+        arguments: "{}".to_owned(),
+        version: version.to_owned(),
+        undeclared: undeclared.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let (then, now) = ("ab".repeat(16), "cd".repeat(16));
+    let granted = ask(&policy(&[]), tool, &call(&then, &[]), PermissionMode::Default)
+        .grant
+        .unwrap();
+    for source in [Source::Grant, Source::Always] {
+        let kind = |rule: &str, call: &Subject| {
+            let policy = Policy::new(None).with(vec![Rule::parse(rule, source).unwrap()]);
+            ask(&policy, tool, call, PermissionMode::Default).verdict.kind
+        };
+        assert_eq!(
+            kind(&granted, &call(&then, &[])),
+            VerdictKind::Allow,
+            "positive control"
+        );
+        assert_eq!(
+            kind(&granted, &call(&now, &[])),
+            VerdictKind::Ask,
+            "another description"
+        );
+        assert_eq!(kind(&granted, &call("", &[])), VerdictKind::Ask, "unknown");
+        assert_eq!(
+            kind(&granted, &call(&then, &["sidenote"])),
+            VerdictKind::Ask,
+            "an argument of its own"
+        );
+        assert_eq!(
+            kind(tool, &call(&then, &[])),
+            VerdictKind::Ask,
+            "an answer of an older version"
+        );
+    }
+    modes(
+        &["allow mcp__files__*"],
+        tool,
+        &call(&now, &[]),
+        "allow allow deny allow",
+    );
+    modes(
+        &["allow mcp__files__*"],
+        tool,
+        &call(&now, &["sidenote"]),
+        "ask ask deny allow",
+    );
+    assert!(Rule::parse("deny mcp__files__read(sha256:ab)", Source::Operator).is_err());
+    assert!(Rule::parse("mcp__files__read(sha256:xyz)", Source::Operator).is_err());
+}
+
+#[test]
+fn denied_reads_are_told_for_a_sandbox() {
+    let rules = [
+        "deny Read(secret/**)",
+        "deny Read(~/.ssh/**)",
+        "ask Read(**/.env)",
+        "deny Bash(cat:*)",
+    ];
+    let rules = rules.map(|rule| Rule::parse(rule, Source::Operator).unwrap());
+    let policy = Policy::new(Some("/home/ana")).with(rules.to_vec());
+    assert!(policy.has_denied_reads() && !Policy::new(None).has_denied_reads());
+    for (path, denied) in [
+        ("/w/secret/a", true),
+        ("/w/src/a", false),
+        ("/home/ana/.ssh/id", true),
+        ("/w/.env", false),
+    ] {
+        assert_eq!(policy.denies_reading("/w", path), denied, "{path}");
+    }
 }

@@ -39,6 +39,8 @@ pub(crate) struct Found {
     pub(crate) writes: Vec<String>,
     /// Files that a redirection reads.
     pub(crate) reads: Vec<String>,
+    /// Variables that are given a value, in the order of the text.
+    pub(crate) assigned: Vec<(String, String)>,
     /// How much text the words hold; each nesting holds its inside once more.
     pub(crate) bytes: usize,
     /// The text has errors, so there may be more than was found.
@@ -123,6 +125,14 @@ fn visit(node: Node<'_>, text: &str, found: &mut Found) {
             found.bytes += words.iter().map(String::len).sum::<usize>();
             if !words.is_empty() {
                 found.commands.push(words);
+            }
+        }
+        "variable_assignment" => {
+            let part = |field| node.child_by_field_name(field);
+            if let (Some(name), Some(value)) = (part("name"), part("value")) {
+                found
+                    .assigned
+                    .push((source(name, text).to_owned(), word(value, text, 0)));
             }
         }
         "file_redirect" => {
@@ -212,7 +222,7 @@ fn unescape(raw: &str) -> String {
 }
 
 /// The escapes of `$'…'` that spell characters.
-fn ansi(raw: &str) -> String {
+pub(crate) fn ansi(raw: &str) -> String {
     let mut text = String::with_capacity(raw.len());
     let mut rest = raw;
     while let Some(c) = rest.chars().next() {

@@ -1,138 +1,202 @@
-//! Addresses: `https://docs.rs/**`, `domain:docs.rs`, `*`.
+//! Addresses and patterns for them: `https://docs.rs/**`, `domain:*.docs.rs`, `*`.
+//!
+//! A pattern is parsed into scheme, host, port, path and query, and each part is compared with the same part of the
+//! address, so that a wildcard never reaches into the next part. An allow rule reads its pattern narrowly, a deny or ask
+//! rule broadly: where an address can be read in two ways, the rule that allows misses it and the rule that forbids hits.
 
-use crate::glob::LazyGlob;
+mod address;
+mod host;
+
+pub(crate) use address::{Address, is_plain, site};
+
+use crate::glob::{LazyGlob, check_glob};
 use globset::GlobBuilder;
+use host::HostPattern;
+
+const FORMS: &str =
+    "write domain:docs.rs, domain:*.docs.rs, https://docs.rs/**, https://docs.rs:8080/api/** or *";
 
 /// A pattern over addresses.
 #[derive(Debug, Clone)]
-pub(crate) enum UrlPattern {
-    /// A glob over the whole address.
-    Whole(LazyGlob),
-    /// A glob over the host's name.
-    Host(LazyGlob),
+pub(crate) struct UrlPattern {
+    /// `http` or `https`, or either.
+    scheme: Option<&'static str>,
+    host: HostPattern,
+    port: Port,
+    /// Any path where it is absent.
+    path: Option<LazyGlob>,
+    query: Query,
+    /// It asks or forbids.
+    broad: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Port {
+    Any,
+    /// The usual port of the scheme.
+    Usual,
+    Only(u16),
+}
+
+#[derive(Debug, Clone)]
+enum Query {
+    Any,
+    Absent,
+    Like(LazyGlob),
 }
 
 impl UrlPattern {
-    /// Reads a pattern.
-    pub(crate) fn parse(pattern: &str) -> Result<Self, String> {
-        let glob = |text: &str| {
-            let built = GlobBuilder::new(text)
-                .literal_separator(false)
-                .case_insensitive(true)
-                .build();
-            built.map(LazyGlob::new).map_err(|error| error.kind().to_string())
+    /// Reads a pattern. `broad` says that it asks or forbids.
+    pub(crate) fn parse(pattern: &str, broad: bool) -> Result<Self, String> {
+        Self::read(pattern, broad).map_err(|problem| format!("{problem}; {FORMS}"))
+    }
+
+    fn read(pattern: &str, broad: bool) -> Result<Self, String> {
+        if pattern.contains(['\\', '@', '#']) || pattern.contains(char::is_whitespace) {
+            return Err("an address pattern has no `\\`, `@`, `#` or space".to_owned());
+        }
+        if matches!(pattern, "*" | "**") {
+            return Ok(Self::of_host(HostPattern::Any, Port::Any, broad));
+        }
+        let Some((scheme, rest)) = pattern.split_once("://") else {
+            let place = pattern.strip_prefix("domain:").unwrap_or(pattern);
+            if place.contains(['/', '?']) {
+                return Err("a pattern with a path begins with https:// or http://".to_owned());
+            }
+            let (host, port) = place_of(place, broad)?;
+            return Ok(Self::of_host(host, port, broad));
         };
-        if let Some(host) = pattern.strip_prefix("domain:") {
-            return glob(host).map(Self::Host);
-        }
-        if pattern.contains("://") || pattern == "*" || pattern == "**" {
-            return glob(pattern).map(Self::Whole);
-        }
-        glob(pattern).map(Self::Host)
+        let scheme = match scheme.to_ascii_lowercase().as_str() {
+            "*" => None,
+            "http" => Some("http"),
+            "https" => Some("https"),
+            other => return Err(format!("{other:?} is no scheme that is fetched")),
+        };
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (place, rest) = rest.split_at(end);
+        let (host, port) = place_of(place, broad)?;
+        let (path, query) = match rest.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (rest, None),
+        };
+        let everything =
+            matches!(path, "/**") || (query.is_none() && (path.is_empty() || (broad && path == "/*")));
+        let deep = path.ends_with("**");
+        Ok(Self {
+            scheme,
+            path: if everything {
+                None
+            } else {
+                Some(path_glob(path, broad)?)
+            },
+            query: match query {
+                Some(query) => Query::Like(glob(query, !broad, broad)?),
+                None if broad || everything || deep => Query::Any,
+                None => Query::Absent,
+            },
+            ..Self::of_host(host, port, broad)
+        })
     }
 
-    /// Whether an address fits.
-    pub(crate) fn matches(&self, url: &str) -> bool {
-        match self {
-            Self::Whole(glob) => glob.is_match(url),
-            Self::Host(glob) => host(url).is_some_and(|host| glob.is_match(host.trim_end_matches('.'))),
+    const fn of_host(host: HostPattern, port: Port, broad: bool) -> Self {
+        Self {
+            scheme: None,
+            host,
+            port,
+            path: None,
+            query: Query::Any,
+            broad,
         }
+    }
+
+    /// Whether every address fits.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.scheme.is_none()
+            && self.host.is_everything()
+            && self.port == Port::Any
+            && self.path.is_none()
+            && matches!(self.query, Query::Any)
+    }
+
+    /// Whether an address fits. One that cannot be read fits every pattern that asks or forbids, and none that allows.
+    pub(crate) fn matches(&self, address: &Address) -> bool {
+        if self.is_everything() {
+            return true;
+        }
+        let Some(parts) = address.parts() else {
+            return self.broad;
+        };
+        let port = match self.port {
+            Port::Any => true,
+            Port::Usual => parts.usual_port,
+            Port::Only(port) => parts.port == Some(port),
+        };
+        let query = match (&self.query, parts.query.as_deref()) {
+            (Query::Any, _) | (Query::Absent, None) => true,
+            (Query::Absent, Some(_)) => false,
+            (Query::Like(glob), query) => glob.is_match(query.unwrap_or_default()),
+        };
+        port && query
+            && self.scheme.is_none_or(|scheme| scheme == parts.scheme)
+            && (self.broad || !address.is_disputed())
+            && address.hosts(self.broad).any(|host| self.host.matches(host))
+            && self.path.as_ref().is_none_or(|glob| {
+                if self.broad {
+                    glob.is_match(&parts.path) || glob.is_match(&parts.decoded)
+                } else {
+                    !parts.ambiguous && glob.is_match(&parts.path)
+                }
+            })
     }
 }
 
-/// Whether an address is written so plainly that a rule may allow it: http or https, no user, no odd character.
-pub(crate) fn is_plain(url: &str) -> bool {
-    let rest = url
-        .strip_prefix("https://")
-        .or_else(|| url.strip_prefix("http://"));
-    rest.is_some_and(|rest| {
-        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        !authority.is_empty()
-            && authority
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || ".-:".contains(c))
-            && rest
-                .chars()
-                .all(|c| c.is_ascii_graphic() && !"\\\"<>`".contains(c))
-            && !rest.split(['/', '?', '#']).any(|part| part == "..")
-    })
+/// A host and its port. A rule that allows means the usual port where it names none.
+fn place_of(place: &str, broad: bool) -> Result<(HostPattern, Port), String> {
+    let (host, port) = match place.rfind(']') {
+        Some(end) => place.split_at(end + 1),
+        None => place.split_at(place.find(':').unwrap_or(place.len())),
+    };
+    let port = match port.strip_prefix(':') {
+        None if port.is_empty() => {
+            if broad {
+                Port::Any
+            } else {
+                Port::Usual
+            }
+        }
+        Some("*") => Port::Any,
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
+            let port = digits.parse().ok().filter(|port| *port != 0);
+            Port::Only(port.ok_or_else(|| format!("{digits:?} is no port"))?)
+        }
+        _ if place.contains('[') => return Err(format!("{port:?} is no port")),
+        _ => {
+            return Err(format!(
+                "{port:?} is no port, and an IPv6 address stands in brackets"
+            ));
+        }
+    };
+    Ok((HostPattern::parse(host, broad)?, port))
 }
 
-/// The pattern of everything at the place of a plain address: its host, or its host and port where that is not the usual
-/// one.
-pub(crate) fn site(url: &str) -> Option<String> {
-    let host = host(url).filter(|host| is_plain(url) && !host.is_empty())?;
-    let (scheme, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#']).next()?;
-    let usual = if scheme == "https" { ":443" } else { ":80" };
-    match authority.strip_prefix(host)? {
-        "" => Some(format!("domain:{host}")),
-        port if port == usual => Some(format!("domain:{host}")),
-        _ => Some(format!("{scheme}://{authority}/**")),
+fn path_glob(path: &str, broad: bool) -> Result<LazyGlob, String> {
+    let path = if path.is_empty() { "/" } else { path };
+    let climbs = |part: &str| matches!(part.to_ascii_lowercase().replace("%2e", ".").as_str(), "." | "..");
+    if path.split('/').any(climbs) {
+        return Err("no address has `.` or `..` in its path once it is resolved".to_owned());
     }
+    glob(path, !broad, broad)
 }
 
-fn host(url: &str) -> Option<&str> {
-    let (_, rest) = url.split_once("://")?;
-    let authority = rest.split(['/', '?', '#', '\\']).next()?;
-    let host = authority.rsplit('@').next()?;
-    if let Some(v6) = host.strip_prefix('[') {
-        return v6.split(']').next();
-    }
-    host.split(':').next()
+/// A glob over one part of an address. In a rule that forbids, `*` crosses a `/` and case does not matter.
+fn glob(text: &str, by_segment: bool, any_case: bool) -> Result<LazyGlob, String> {
+    check_glob(text)?;
+    let built = GlobBuilder::new(text)
+        .literal_separator(by_segment)
+        .case_insensitive(any_case)
+        .build();
+    LazyGlob::new(built.map_err(|error| error.kind().to_string())?)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(pattern: &str, url: &str, expected: bool) {
-        assert_eq!(
-            UrlPattern::parse(pattern).unwrap().matches(url),
-            expected,
-            "{pattern} {url}"
-        );
-    }
-
-    #[test]
-    fn hosts_are_compared_as_hosts() {
-        check("domain:docs.rs", "https://docs.rs/x", true);
-        check("domain:docs.rs", "https://docs.rs.evil/x", false);
-        check("domain:docs.rs", "https://docs.rs@evil/x", false);
-        check("*.rs", "https://DOCS.rs:443/", true);
-        check("https://docs.rs/**", "https://docs.rs/a/b", true);
-        check("*", "https://anything", true);
-    }
-
-    #[test]
-    fn the_place_of_an_address_is_its_host() {
-        for (url, expected) in [
-            ("https://docs.rs/x?y", Some("domain:docs.rs")),
-            ("http://docs.rs:80/", Some("domain:docs.rs")),
-            ("http://docs.rs:8080/a", Some("http://docs.rs:8080/**")),
-            ("https://ana@docs.rs/", None),
-            ("https://*/", None),
-            ("https:///x", None),
-        ] {
-            assert_eq!(site(url).as_deref(), expected, "{url}");
-            let allows = expected.is_none_or(|pattern| UrlPattern::parse(pattern).unwrap().matches(url));
-            assert!(allows, "{url}");
-        }
-    }
-
-    #[test]
-    fn odd_addresses_are_not_plain() {
-        assert!(is_plain("https://docs.rs/a?b=c"));
-        for url in [
-            "https://a@b/",
-            "https://a\0b/",
-            "file:///etc/passwd",
-            "https://a\\b",
-            "https:// a",
-            "https://x/../y",
-        ] {
-            assert!(!is_plain(url), "{url:?}");
-        }
-    }
-}
+mod tests;

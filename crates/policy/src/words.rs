@@ -1,5 +1,7 @@
 //! The words of a command rule: `cargo test:*`, `rm -rf:*`, `git log --oneline`.
 
+use crate::nested::base;
+
 /// One word of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct RuleWord {
@@ -96,6 +98,27 @@ impl Words {
                     .iter()
                     .zip(args)
                     .all(|(word, arg)| word.matches(arg.as_ref()))
+            })
+    }
+}
+
+impl Words {
+    /// The words behind the program's name that have no wildcard.
+    pub(crate) fn arguments(&self) -> impl Iterator<Item = &str> {
+        let plain = self.words.iter().skip(1).filter(|word| !word.wild);
+        plain.map(|word| word.text.as_str())
+    }
+
+    /// Whether all of them occur in this order somewhere in a list of words.
+    pub(crate) fn occur_in(&self, mut all: &[String]) -> bool {
+        !self.words.is_empty()
+            && self.words.iter().all(|word| {
+                let at = all
+                    .iter()
+                    .position(|other| word.matches(other) || word.matches(base(other)));
+                at.and_then(|at| all.get(at + 1..))
+                    .map(|rest| all = rest)
+                    .is_some()
             })
     }
 }

@@ -1,7 +1,7 @@
 //! Instruction files: the operator's own, then those of the project, from the root of the repository down to the working
 //! directory. All of them are looked for when a session is created, and never again.
 
-use crate::places::{OPERATOR_FILE, Places};
+use crate::places::{OPERATOR_FILE, Places, ReadJudge};
 use agentd_protocol::{PromptPart, PromptPartKind};
 use agentd_sandbox::{Beneath, SandboxError};
 use std::collections::BTreeSet;
@@ -17,6 +17,7 @@ pub fn instruction_files(places: &Places, workdir: &Path) -> Vec<PromptPart> {
     let mut room = Room {
         left: places.max_bytes,
         max: places.max_bytes,
+        judge: &places.judge,
         told: BTreeSet::new(),
     };
     let mut parts = project_files(places, workdir, &mut room);
@@ -24,7 +25,7 @@ pub fn instruction_files(places: &Places, workdir: &Path) -> Vec<PromptPart> {
     parts
 }
 
-fn project_files(places: &Places, workdir: &Path, room: &mut Room) -> Vec<PromptPart> {
+fn project_files(places: &Places, workdir: &Path, room: &mut Room<'_>) -> Vec<PromptPart> {
     let root = repository_root(workdir);
     let Ok(beneath) = Beneath::open(root) else {
         return Vec::new();
@@ -44,7 +45,7 @@ fn project_files(places: &Places, workdir: &Path, room: &mut Room) -> Vec<Prompt
     directories.concat()
 }
 
-fn operator_file(places: &Places, room: &mut Room) -> Option<PromptPart> {
+fn operator_file(places: &Places, room: &mut Room<'_>) -> Option<PromptPart> {
     let directory = places.operator.as_deref()?;
     let beneath = Beneath::open(directory).ok()?;
     room.read(
@@ -64,14 +65,15 @@ fn repository_root(workdir: &Path) -> &Path {
 }
 
 /// What is left for instructions.
-struct Room {
+struct Room<'a> {
     left: usize,
     max: usize,
+    judge: &'a ReadJudge,
     /// Texts that are told already: many projects have the same one under several names.
     told: BTreeSet<String>,
 }
 
-impl Room {
+impl Room<'_> {
     /// The part of a file that is there.
     fn read(
         &mut self,
@@ -80,7 +82,7 @@ impl Room {
         path: &Path,
         kind: PromptPartKind,
     ) -> Option<PromptPart> {
-        let (text, note) = match self.text(beneath, path) {
+        let (text, note) = match self.text(beneath, root, path) {
             Ok(None) => return None,
             Ok(Some((text, note))) => (text, note),
             Err(why) => (String::new(), Some(why)),
@@ -93,12 +95,18 @@ impl Room {
         })
     }
 
-    fn text(&mut self, beneath: &Beneath, path: &Path) -> Result<Option<(String, Option<String>)>, String> {
+    fn text(
+        &mut self,
+        beneath: &Beneath,
+        root: &Path,
+        path: &Path,
+    ) -> Result<Option<(String, Option<String>)>, String> {
         let opened = match beneath.open_file(path) {
             Ok(opened) => opened,
             Err(SandboxError::NotFound { .. }) => return Ok(None),
             Err(error) => return Err(error.to_string()),
         };
+        self.judge.may(root, path, &opened.real)?;
         let mut bytes = Vec::new();
         let limit = u64::try_from(self.left).unwrap_or(u64::MAX);
         opened
@@ -234,5 +242,57 @@ mod tests {
         let whole = instruction_files(&places(100), dir.path());
         assert_eq!((whole[0].text.len(), whole[0].note.as_ref()), (100, None));
         assert!(instruction_files(&places(99), dir.path())[0].note.is_some());
+    }
+
+    /// Each name of instructions as a link to what is none, with a link to instructions as the control; and with the rule
+    /// that forbids the target.
+    #[test]
+    fn i8_redteam_instructions_do_not_tell_what_a_link_leads_to() {
+        for (target, told) in [
+            ("docs/rules.md", true),
+            ("AGENTS.txt", true),
+            (".env", false),
+            ("config/prod.json", false),
+            ("id_ed25519", false),
+            (".git/config", false),
+            // A hidden directory hides what is in it, whatever its name ends with (CVE-2025-53109 and 53110: a
+            // server of files followed links out of what was allowed).
+            (".ssh/notes.md", false),
+            // The ending is that of the place, not of the link.
+            ("key.md/../.env", false),
+        ] {
+            let dir = project(&[(".git/HEAD", ""), ("key.md/x", "")]);
+            let place = dir.path().join(target);
+            std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+            std::fs::write(&place, "the secret").unwrap();
+            symlink(target, dir.path().join("AGENTS.md")).unwrap();
+            symlink("AGENTS.md", dir.path().join("CLAUDE.md")).unwrap();
+            let found = parts(dir.path());
+            assert_eq!(
+                found.iter().any(|part| part.text == "the secret"),
+                told,
+                "{target}: {found:?}"
+            );
+        }
+        let dir = project(&[(".git/HEAD", ""), ("docs/private.md", "the secret")]);
+        symlink("docs/private.md", dir.path().join("AGENTS.md")).unwrap();
+        let judge = ReadJudge::new(|real| {
+            let denied = real.ends_with("docs/private.md");
+            if denied {
+                Err("a rule forbids it".to_owned())
+            } else {
+                Ok(())
+            }
+        });
+        assert_eq!(texts(dir.path()), ["the secret"], "positive control");
+        let judged = instruction_files(
+            &Places {
+                judge,
+                ..Places::default()
+            },
+            dir.path(),
+        );
+        assert_eq!(judged[0].text, "");
+        assert_eq!(judged[0].note.as_deref(), Some("a rule forbids it"));
     }
 }

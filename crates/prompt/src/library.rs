@@ -1,6 +1,6 @@
 //! The Markdown files of the operator's directory and of the project's `.agentd`, read beneath these directories only.
 
-use crate::places::{Origin, PROJECT_DIRECTORY, Places};
+use crate::places::{Origin, PROJECT_DIRECTORY, Places, ReadJudge};
 use agentd_sandbox::{Beneath, EntryKind, SandboxError};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,7 @@ const MAX_NAME: usize = 64;
 #[derive(Debug)]
 pub(crate) struct Library {
     shelves: Vec<Shelf>,
+    judge: ReadJudge,
 }
 
 #[derive(Debug)]
@@ -46,6 +47,7 @@ impl Library {
             .then(|| (Origin::Project, workdir, Path::new(PROJECT_DIRECTORY).join(shelf)));
         let shelves = [operator, project].into_iter().flatten();
         Self {
+            judge: places.judge.clone(),
             shelves: shelves
                 .filter_map(|(origin, root, inner)| {
                     let beneath = Beneath::open(root).ok()?;
@@ -62,7 +64,7 @@ impl Library {
     /// The first file of this path. One that is there and cannot be read hides those after it.
     pub(crate) fn find(&self, path: &Path, max_bytes: u64) -> Result<Option<Found>, String> {
         for shelf in &self.shelves {
-            match shelf.read(path, max_bytes) {
+            match shelf.read(path, max_bytes, &self.judge) {
                 Ok(Some(found)) => return Ok(Some(found)),
                 Ok(None) => {}
                 Err(error) => return Err(error),
@@ -85,14 +87,19 @@ impl Library {
 }
 
 impl Shelf {
-    fn read(&self, path: &Path, max_bytes: u64) -> Result<Option<Found>, String> {
+    fn read(&self, path: &Path, max_bytes: u64, judge: &ReadJudge) -> Result<Option<Found>, String> {
         let inner = self.inner.join(path);
         match self.beneath.read(&inner, max_bytes) {
-            Ok((bytes, _)) => Ok(Some(Found {
-                text: String::from_utf8_lossy(&bytes).into_owned(),
-                origin: self.origin,
-                path: self.beneath.path().join(&inner).display().to_string(),
-            })),
+            Ok((bytes, opened)) => {
+                let path = self.beneath.path().join(&inner).display().to_string();
+                let judged = judge.may(self.beneath.path(), &inner, &opened.real);
+                judged.map_err(|why| format!("{path}: {why}"))?;
+                Ok(Some(Found {
+                    text: String::from_utf8_lossy(&bytes).into_owned(),
+                    origin: self.origin,
+                    path,
+                }))
+            }
             Err(SandboxError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.to_string()),
         }

@@ -1,7 +1,10 @@
 //! Where instructions, custom agents, skills and commands are looked for.
 
 use agentd_settings::AgentsConfig;
-use std::path::{Path, PathBuf};
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 /// The directory of a project with its agents, skills and commands.
 pub const PROJECT_DIRECTORY: &str = ".agentd";
@@ -9,7 +12,7 @@ pub const PROJECT_DIRECTORY: &str = ".agentd";
 pub(crate) const OPERATOR_FILE: &str = "AGENTS.md";
 
 /// Where to look, with everything resolved.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Places {
     /// Names of instruction files, in the order in which those of one directory are read.
     pub names: Vec<String>,
@@ -19,6 +22,55 @@ pub struct Places {
     pub operator: Option<PathBuf>,
     /// Whether the project's directory is looked at, too.
     pub project: bool,
+    /// What the rules say of each file, by where it really is.
+    pub judge: ReadJudge,
+}
+
+/// Endings of files that are read as words for a model when a link leads to them.
+const WORDS: [&str; 5] = ["md", "mdc", "markdown", "txt", "rst"];
+
+type Judge = dyn Fn(&Path) -> Result<(), String> + Send + Sync;
+
+/// Says whether a file may be read, by its absolute path with every link resolved.
+#[derive(Clone)]
+pub struct ReadJudge(Arc<Judge>);
+
+impl ReadJudge {
+    /// Asks `f`, which answers why not. It may block.
+    pub fn new(f: impl Fn(&Path) -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(f))
+    }
+
+    /// Whether a file of `root` may go into a prompt: `path` is where it was looked for, `real` where it was found.
+    ///
+    /// # Errors
+    /// Why not.
+    pub(crate) fn may(&self, root: &Path, path: &Path, real: &Path) -> Result<(), String> {
+        if real != path && !is_words(real) {
+            let real = real.display();
+            return Err(format!("it leads to {real}, which is no file of instructions"));
+        }
+        (self.0)(&root.join(real))
+    }
+}
+
+/// Whether a link may lead there: a text by its ending, and nothing hidden on the way but agentd's own directory.
+fn is_words(real: &Path) -> bool {
+    let hidden = |part: Component<'_>| matches!(part, Component::Normal(name) if name != OsStr::new(PROJECT_DIRECTORY) && name.as_encoded_bytes().starts_with(b"."));
+    let ending = real.extension().and_then(OsStr::to_str).unwrap_or_default();
+    WORDS.contains(&ending.to_ascii_lowercase().as_str()) && !real.components().any(hidden)
+}
+
+impl Default for ReadJudge {
+    fn default() -> Self {
+        Self::new(|_| Ok(()))
+    }
+}
+
+impl fmt::Debug for ReadJudge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReadJudge")
+    }
 }
 
 impl Default for Places {
@@ -48,6 +100,7 @@ impl Places {
             max_bytes: usize::try_from(config.instruction_bytes).unwrap_or(usize::MAX),
             operator: operator.filter(|path| path.is_absolute()),
             project: config.workdir,
+            judge: ReadJudge::default(),
         }
     }
 }

@@ -118,4 +118,42 @@ mod tests {
     fn without_skills_there_is_no_part() {
         assert_eq!(skill_list(&Places::default(), project(&[]).path()), None);
     }
+
+    #[test]
+    fn i8_redteam_a_skill_does_not_tell_what_a_link_leads_to() {
+        let workdir = project(&[
+            (".env", "KEY=1"),
+            ("docs/release.md", "Tag it."),
+            ("secret/SKILL.md", "hush"),
+        ]);
+        let skills = workdir.path().join(".agentd/skills");
+        for (name, target) in [("key", "../../../.env"), ("release", "../../../docs/release.md")] {
+            std::fs::create_dir_all(skills.join(name)).unwrap();
+            std::os::unix::fs::symlink(target, skills.join(name).join("SKILL.md")).unwrap();
+        }
+        std::os::unix::fs::symlink("../../secret", skills.join("hush")).unwrap();
+        let places = Places::default();
+        assert_eq!(
+            skill(&places, workdir.path(), "release").unwrap().text,
+            "Tag it.",
+            "positive control"
+        );
+        let why = skill(&places, workdir.path(), "key").unwrap_err();
+        assert!(why.contains("no file of instructions"), "{why}");
+        // A directory that is a link is judged by where it leads.
+        assert_eq!(
+            skill(&places, workdir.path(), "hush").unwrap().text,
+            "hush",
+            "positive control"
+        );
+        let judge = crate::places::ReadJudge::new(|real| {
+            if real.ends_with("secret/SKILL.md") {
+                Err("a rule forbids it".to_owned())
+            } else {
+                Ok(())
+            }
+        });
+        let why = skill(&Places { judge, ..places }, workdir.path(), "hush").unwrap_err();
+        assert!(why.contains("a rule forbids it"), "{why}");
+    }
 }

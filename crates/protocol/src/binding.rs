@@ -17,6 +17,43 @@ pub struct Binding {
     /// The files that the call is about, with the hash of each, or a word for why there is none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
+    /// The directories that the call runs code from, with a hash of which version of each file is in them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub trees: BTreeMap<String, String>,
+}
+
+/// What a person is told of a call beside what it does: our own words, apart from those of others.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct About {
+    /// What may go wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub risks: Vec<String>,
+    /// The rule that has it asked about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Where it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// What the model says that it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub said: Option<String>,
+    /// It runs code from here: a change voids the approval.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watches: Vec<String>,
+    /// The hash of all that an approval is bound to: only questions with the same are about the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub likeness: Option<String>,
+}
+
+impl About {
+    /// Whether there is nothing to tell.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl Binding {
@@ -39,6 +76,11 @@ impl Binding {
         names.sort_unstable();
         names.dedup();
         changes.extend(names.into_iter().map(|name| format!("the file {name}")));
+        for (name, before) in &self.trees {
+            if now.trees.get(name).is_none_or(|now| now != before) {
+                changes.push(format!("a file in {name}, from where it runs code"));
+            }
+        }
         changes
     }
 }
@@ -60,6 +102,7 @@ mod tests {
             cwd: "/w".into(),
             environment: Some("e".into()),
             files: files(&[("x.sh", "1"), ("y", "2"), ("gone", "3")]),
+            trees: files(&[("/w", "5"), ("/same", "6")]),
         };
         assert_eq!(asked.changes(&asked.clone()), Vec::<String>::new());
         let now = Binding {
@@ -67,6 +110,7 @@ mod tests {
             cwd: "/v".into(),
             environment: None,
             files: files(&[("x.sh", "9"), ("y", "2"), ("new", "4")]),
+            trees: files(&[("/w", "7"), ("/same", "6")]),
         };
         assert_eq!(
             asked.changes(&now),
@@ -77,6 +121,7 @@ mod tests {
                 "the file gone",
                 "the file new",
                 "the file x.sh",
+                "a file in /w, from where it runs code",
             ]
         );
     }

@@ -200,4 +200,11 @@ pub enum Advice {
         /// Tokens of the request.
         sent: Option<u64>,
     },
+    /// The model made a tool call that the server could not read. The model is to blame, not the request.
+    Miscalled {
+        /// The tool, as far as it can be told.
+        name: String,
+        /// What the model wrote.
+        said: String,
+    },
 }

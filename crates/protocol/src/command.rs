@@ -6,6 +6,7 @@ use crate::block::Block;
 use crate::event::Seq;
 use crate::ids::{ApprovalId, InputId, SessionId, TurnId};
 use crate::limits::{Budget, PermissionMode, Preset};
+use crate::selector::Selector;
 use crate::stamp::Timestamp;
 use crate::summary::{OpenApproval, Status};
 use crate::vocabulary::{Decision, Delivery, Labels, Scope};
@@ -80,8 +81,8 @@ params! {
         all: bool,
         /// Only these states (`running` matches `running(model)`).
         states: Vec<String>,
-        /// Only sessions that carry all of these labels.
-        labels: Labels,
+        /// Only sessions with these labels: a selector, or a map of labels to carry.
+        labels: Selector,
         /// At most this many; 0: the node's limit.
         limit: u32,
         /// The next page: only sessions after this one, in the order of the list.
@@ -148,8 +149,8 @@ params! {
     ApprovalListParams {
         /// Only this session's.
         session: Option<String>,
-        /// Only of sessions that carry all of these labels.
-        labels: Labels,
+        /// Only of sessions with these labels: a selector, or a map of labels to carry.
+        labels: Selector,
     }
     /// `approval.decide`.
     DecideParams {
@@ -184,9 +185,9 @@ params! {
     }
     /// `fleet.watch`.
     WatchParams {
-        /// Only of sessions that carry all of these labels.
-        labels: Labels,
-        /// Only these event types.
+        /// Only of sessions with these labels: a selector, or a map of labels to carry.
+        labels: Selector,
+        /// Only these event types, or families of them (`tool`).
         kinds: Vec<String>,
         /// Events after this cursor; absent: from now on.
         after: Option<u64>,
@@ -202,7 +203,8 @@ params! {
         /// At most this many; 0: a page of the node's choice.
         limit: u32,
     }
-    /// `session.import`: the JSON lines of an export. Long ones come in pages that share a key.
+    /// `session.import`: the JSON lines of an export. Long ones come in pages that share a key. The lines are history:
+    /// what the session may do is asked for here (in the last page), as in `session.create`, and never read from them.
     ImportParams {
         /// JSON lines.
         lines: Vec<String>,
@@ -210,11 +212,37 @@ params! {
         key: Option<String>,
         /// Another page follows; the answer to this one is null.
         more: bool,
+        /// Where the lines come from, in words: usually a file's name.
+        source: Option<String>,
+        /// The absolute working directory.
+        workdir: String,
+        /// What people call it; default: "imported: " and the source.
+        title: Option<String>,
+        /// A configured model's name; default: the node's.
+        model: Option<String>,
+        /// The permission mode; default: the node's.
+        mode: Option<PermissionMode>,
+        /// Labels.
+        labels: Labels,
+        /// Loop settings; default: the node's.
+        preset: Option<Preset>,
+        /// Steps in a turn.
+        max_turns: Option<i32>,
+        /// How hard the model is asked to think; default: as the model is configured.
+        thinking: Option<crate::limits::ThinkingLevel>,
+        /// Budget; default: the node's.
+        budget: Option<Budget>,
+        /// Tools offered; default: all that are not wholly denied.
+        tools: Option<Vec<String>>,
+        /// Rules: `allow Tool(x)`, `deny Tool(x)`, `ask Tool(x)`.
+        rules: Vec<String>,
+        /// The custom agent that it runs.
+        agent: Option<String>,
     }
     /// `usage.query`.
     UsageParams {
-        /// Only of sessions that carry all of these labels.
-        labels: Labels,
+        /// Only of sessions with these labels: a selector, or a map of labels to carry.
+        labels: Selector,
         /// Group by `model`, `session`, or a label's name.
         by: Option<String>,
     }
@@ -265,8 +293,13 @@ answers! {
     Subscribed {
         /// The number of the subscription.
         sub: u64,
-        /// The log's head now; for the fleet the cursor it starts from.
+        /// The log's head now; for the fleet the last cursor now.
         head: Seq,
+    }
+    /// Pushed once a `fleet.watch` has caught up.
+    CaughtUp {
+        /// The last cursor that was looked at.
+        cursor: u64,
     }
     /// Answer of `session.export`.
     Exported {
@@ -311,6 +344,9 @@ answers! {
         data_dir: String,
         /// The default model and why.
         model: String,
+        /// The level of the sandbox and the number of its gaps; empty from a daemon that does not say it.
+        #[serde(default)]
+        sandbox: String,
         /// Sessions with an actor.
         hot: u64,
         /// Sessions in the store, closed ones included.
@@ -319,6 +355,9 @@ answers! {
         connections: u64,
         /// Restarts of singleton actors since the start.
         restarts: u64,
+        /// File systems in which calls hang.
+        #[serde(default)]
+        hanging: Vec<crate::hanging::HangingFiles>,
     }
     /// One row of `tool.list`.
     ToolRow {

@@ -3,6 +3,7 @@
 use crate::payload_context::*;
 use crate::payload_history::*;
 use crate::payload_hook::*;
+use crate::payload_imported::*;
 use crate::payload_job::*;
 use crate::payload_plan::*;
 use crate::payload_session::*;
@@ -139,9 +140,12 @@ pub enum EventBody {
     /// Another node runs the session.
     #[serde(rename = "session.moved")]
     SessionMoved(SessionMoved),
-    /// The log was imported.
+    /// The log below was imported: somebody else's history, with no authority here.
     #[serde(rename = "session.imported")]
     SessionImported(SessionImported),
+    /// A line of an imported log. It is shown and retold to the model, and decides nothing.
+    #[serde(rename = "imported.event")]
+    ImportedEvent(ImportedEvent),
     /// Files are about to be put back, or the conversation to go back; durable before it.
     #[serde(rename = "history.started")]
     HistoryStarted(HistoryStarted),
@@ -229,6 +233,7 @@ kinds! {
     SessionRecovered => "session.recovered",
     SessionMoved => "session.moved",
     SessionImported => "session.imported",
+    ImportedEvent => "imported.event",
     HistoryStarted => "history.started",
     HistoryFailed => "history.failed",
     UndoApplied => "undo.applied",
@@ -287,6 +292,7 @@ from_payload!(
     SessionRecovered,
     SessionMoved,
     SessionImported,
+    ImportedEvent,
     HistoryStarted,
     HistoryFailed,
     UndoApplied,

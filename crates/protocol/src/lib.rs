@@ -15,11 +15,14 @@ mod delta;
 mod event;
 mod event_body;
 mod fault;
+mod hanging;
 mod ids;
 mod limits;
+mod model_row;
 mod payload_context;
 mod payload_history;
 mod payload_hook;
+mod payload_imported;
 mod payload_job;
 mod payload_plan;
 mod payload_prompt;
@@ -29,12 +32,14 @@ mod payload_subagent;
 mod payload_talk;
 mod payload_turn;
 mod principal;
+mod rule_row;
+mod selector;
 mod server_row;
 mod stamp;
 mod summary;
 mod vocabulary;
 
-pub use binding::Binding;
+pub use binding::{About, Binding};
 pub use block::{Block, ImageSource, Message, Role};
 pub use call::{
     Advice, Choice, EffectClass, FailureClass, StopReason, ToolOutcome, ToolStatus, Truncated, Verdict,
@@ -46,14 +51,17 @@ pub use delta::{Delta, Fragment};
 pub use event::{EVENT_VERSION, Event, Seq};
 pub use event_body::{EVENT_KINDS, EventBody};
 pub use fault::{Fault, FaultClass};
+pub use hanging::HangingFiles;
 pub use ids::{AppendId, ApprovalId, CallId, InputId, ParseIdError, SessionId, ToolCallId, TurnId};
 pub use limits::{
     Budget, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Planning, Preset, Price, SandboxLevel,
     ThinkingLevel, ToolProtocol, Usage,
 };
+pub use model_row::{CredentialHealth, CredentialStatus, LastCall, ModelStatus};
 pub use payload_context::*;
 pub use payload_history::*;
 pub use payload_hook::*;
+pub use payload_imported::*;
 pub use payload_job::*;
 pub use payload_plan::*;
 pub use payload_prompt::*;
@@ -63,10 +71,9 @@ pub use payload_subagent::*;
 pub use payload_talk::*;
 pub use payload_turn::*;
 pub use principal::Principal;
+pub use rule_row::{RemoveRuleParams, RuleRow};
+pub use selector::{BadSelector, Selector};
 pub use server_row::ServerRow;
 pub use stamp::{Stamp, Timestamp};
-pub use summary::{
-    CredentialHealth, CredentialStatus, LastCall, ModelStatus, OpenApproval, QueuedInput, RunState, Status,
-    Summary, WaitReason,
-};
+pub use summary::{OpenApproval, QueuedInput, RunState, Status, Summary, WaitReason};
 pub use vocabulary::*;

@@ -1,6 +1,7 @@
 //! Limits, budgets, usage, and the settings that a session carries in its log.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Tokens of one or many model calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -128,6 +129,20 @@ pub enum Preset {
     Etcode,
     /// Seed 004.
     React,
+}
+
+impl Preset {
+    /// The name, as the configuration writes it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Clawd => "clawd",
+            Self::Openclaw => "openclaw",
+            Self::Etcode => "etcode",
+            Self::React => "react",
+        }
+    }
 }
 
 /// How tool calls are judged before rules.
@@ -262,12 +277,22 @@ pub struct LoopLimits {
     /// How the model is told about tools; absent: as the model's configuration says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool_protocol: Option<ToolProtocol>,
+    /// Tokens of one answer at most; absent: as the model's configuration says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_output: Option<u32>,
+    /// Of an output that is too long the model also sees the lines around words of the last input.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub keyword_windows: bool,
     /// Messages of a request, 0: no limit.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub max_messages: u32,
     /// Explicit planning.
     #[serde(default)]
     pub planning: Planning,
+    /// Who set what is not a built-in default: the key of a limit (`turn_cap`, `budget.tokens`) and, in words, where its
+    /// value comes from.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub from: BTreeMap<String, String>,
 }
 
 /// Explicit planning: a turn may begin with a plan whose steps are done one by one.
@@ -317,8 +342,11 @@ impl Default for LoopLimits {
             unattended_ms: None,
             thinking: None,
             tool_protocol: None,
+            max_output: None,
+            keyword_windows: false,
             max_messages: 0,
             planning: Planning::default(),
+            from: BTreeMap::new(),
         }
     }
 }

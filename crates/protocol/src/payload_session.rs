@@ -223,13 +223,6 @@ pub struct SessionMoved {
     pub epoch: u64,
 }
 
-/// `session.imported`: the log was imported.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SessionImported {
-    /// The session it was exported from.
-    pub from: SessionId,
-}
-
 /// `rule.added`: an always-rule of the fleet-wide stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RuleAdded {

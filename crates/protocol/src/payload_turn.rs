@@ -1,6 +1,6 @@
 //! Payloads of events inside a turn: model calls, tool calls, approvals.
 
-use crate::binding::Binding;
+use crate::binding::{About, Binding};
 use crate::block::Block;
 use crate::call::{Choice, EffectClass, FailureClass, StopReason, ToolOutcome, Verdict};
 use crate::ids::{ApprovalId, CallId, InputId, ToolCallId};
@@ -206,6 +206,9 @@ pub struct ApprovalAsked {
     /// What an allow is given for, for kind tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<Binding>,
+    /// What a person should know besides, for kind tool.
+    #[serde(default, skip_serializing_if = "About::is_empty")]
+    pub about: About,
 }
 
 /// `approval.escalated`: nobody answered in time, and the question stays open.
@@ -282,4 +285,12 @@ pub struct TurnFinished {
     /// What went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<TurnError>,
+}
+
+impl TurnFinished {
+    /// Whether it ended by itself, with an answer.
+    #[must_use]
+    pub fn succeeded(&self) -> bool {
+        self.reason == EndReason::Completed && !self.text.trim().is_empty()
+    }
 }

@@ -3,6 +3,7 @@
 mod request;
 mod stream;
 
+use crate::address::join;
 use crate::body::{Encoded, Params, Prompt, ToolDef};
 use crate::dialect::{Codec, Reader};
 use crate::spec::{Credential, ModelSpec};
@@ -18,7 +19,7 @@ pub(crate) struct Anthropic;
 
 impl Codec for Anthropic {
     fn url(&self, spec: &ModelSpec) -> String {
-        format!("{}/v1/messages", spec.base_url.trim_end_matches('/'))
+        join(&spec.base_url, "v1/messages")
     }
 
     fn headers(&self, _: &ModelSpec, credential: Option<&Credential>) -> Vec<(&'static str, String)> {

@@ -11,7 +11,7 @@ use crate::rates::Rates;
 use crate::reply::{ModelEvent, ModelReply};
 use crate::scripted;
 use crate::spec::{Credential, ModelSpec};
-use agentd_protocol::{FailureClass, Latency, Message};
+use agentd_protocol::{FailureClass, Latency, Message, Usage};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use reading::{Accepted, accept, collect, of_transport, read_answer, read_whole, request_id};
@@ -52,18 +52,22 @@ pub struct Called {
     pub answer: Result<(ModelReply, Latency), ModelError>,
     /// What the server said about its rate limits.
     pub rates: Rates,
+    /// The tokens that it counted before the answer failed.
+    pub spent: Option<Usage>,
 }
 
 /// Makes one attempt and returns the complete answer.
 pub async fn call<S: Sink>(client: &Client, request: Request<'_>, sink: &mut S) -> Called {
     let (spec, credential) = (request.spec, request.credential);
-    let mut rates = Rates::default();
+    let (mut rates, mut counted) = (Rates::default(), Usage::default());
     let answer = match codec(spec.dialect) {
-        Some(codec) => over_http(client, request, codec, sink, &mut rates).await,
+        Some(codec) => over_http(client, request, codec, sink, (&mut rates, &mut counted)).await,
         None => scripted::call(&request, sink).await,
     };
     let secret = credential.map(|credential| &credential.secret);
+    let failed = answer.is_err() && counted != Usage::default();
     Called {
+        spent: failed.then_some(counted),
         answer: answer.map_err(|error| error.without(secret).naming_credential(spec, credential)),
         rates,
     }
@@ -74,7 +78,7 @@ async fn over_http<S: Sink>(
     request: Request<'_>,
     codec: &dyn Codec,
     sink: &mut S,
-    rates: &mut Rates,
+    (rates, counted): (&mut Rates, &mut Usage),
 ) -> Result<(ModelReply, Latency), ModelError> {
     let spec = request.spec;
     let mut pace = if spec.stream {
@@ -98,9 +102,9 @@ async fn over_http<S: Sink>(
     let request_id = request_id(response.headers());
     let (mut reply, first_ms) = match accept(response, spec.stream, codec.framing(), &pace).await? {
         Accepted::Stream(response) => {
-            read_answer(response.bytes_stream().boxed(), decoder, &mut pace, sink).await?
+            read_answer(response.bytes_stream().boxed(), decoder, &mut pace, sink, counted).await?
         }
-        Accepted::Whole(response) => read_whole(response, decoder, &mut pace, sink).await?,
+        Accepted::Whole(response) => read_whole(response, decoder, &mut pace, sink, counted).await?,
     };
     reply.request_id = request_id.or(reply.request_id);
     let total_ms = pace.elapsed_ms();

@@ -6,6 +6,7 @@ mod reasoning;
 pub(crate) mod request;
 mod stream;
 
+use crate::address::join;
 use crate::body::{Encoded, Params, Prompt, ToolDef};
 use crate::dialect::{Codec, Reader};
 use crate::spec::ModelSpec;
@@ -18,7 +19,7 @@ pub(crate) struct Chat;
 
 impl Codec for Chat {
     fn url(&self, spec: &ModelSpec) -> String {
-        format!("{}/chat/completions", spec.base_url.trim_end_matches('/'))
+        join(&spec.base_url, "chat/completions")
     }
 
     fn prefix(&self, spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params<'_>) -> Bytes {

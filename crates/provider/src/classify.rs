@@ -7,10 +7,11 @@ use crate::error::ModelError;
 use crate::fields::{error_kinds, error_message};
 use crate::retry_after::retry_after_ms;
 use advice::advice;
+pub(crate) use advice::of_call;
 use agentd_protocol::FailureClass;
 use patterns::{
-    AUTH, BROKEN, FILTER, INVALID, LARGER_THAN_RATE, NEVER, OVERFLOW, OVERLOAD, QUOTA, QUOTA_WITHOUT_WAIT,
-    RATE, has,
+    AUTH, BROKEN, FILTER, INVALID, LARGER_THAN_RATE, MISCALLED, NEVER, OVERFLOW, OVERLOAD, QUOTA,
+    QUOTA_WITHOUT_WAIT, RATE, has,
 };
 use reqwest::header::HeaderMap;
 use serde_json::Value;
@@ -138,7 +139,10 @@ impl Signs {
         let spent = status == Some(429) && self.wait.is_none() && is(QUOTA_WITHOUT_WAIT);
         // Cerebras says nothing at all to a conversation that is too long.
         let mute = self.silent && self.retry.is_none() && status == Some(400);
-        if status == Some(402) || spent || is(QUOTA) {
+        // Looked for first: the message may quote the model, and a model may write anything.
+        if is(MISCALLED) {
+            FailureClass::InvalidRequest
+        } else if status == Some(402) || spent || is(QUOTA) {
             FailureClass::QuotaExhausted
         } else if is(LARGER_THAN_RATE) {
             FailureClass::ContextOverflow

@@ -5,10 +5,10 @@ mod request;
 mod stream;
 mod thoughts;
 
+use crate::address::beside;
 use crate::body::{Encoded, Params, Prompt, RequestBody, ToolDef};
 use crate::dialect::{Codec, Preparation, Reader};
 use crate::error::ModelError;
-use crate::ollama::root;
 use crate::spec::ModelSpec;
 use agentd_protocol::Message;
 use bytes::Bytes;
@@ -20,7 +20,7 @@ pub(crate) struct Completion;
 
 impl Codec for Completion {
     fn url(&self, spec: &ModelSpec) -> String {
-        format!("{}/completion", root(spec))
+        beside(&spec.base_url, "completion")
     }
 
     fn prefix(&self, spec: &ModelSpec, prompt: &Prompt<'_>, _: &[ToolDef], _: &Params<'_>) -> Bytes {
@@ -53,7 +53,7 @@ struct Template;
 
 impl Preparation for Template {
     fn url(&self, spec: &ModelSpec) -> String {
-        format!("{}/apply-template", root(spec))
+        beside(&spec.base_url, "apply-template")
     }
 
     fn body(&self, asked: &RequestBody, answer: &Value) -> Result<RequestBody, ModelError> {

@@ -13,6 +13,8 @@ use serde_json::Value;
 
 /// The longest answer in bytes on the wire.
 pub(crate) const MAX_ANSWER: usize = 64 << 20;
+/// The word that ends a stream at OpenAI. Gateways add it to every dialect.
+const DONE: &str = "[DONE]";
 /// The most blocks of one answer, calls among them.
 pub(crate) const MAX_BLOCKS: usize = 4_096;
 
@@ -37,6 +39,28 @@ pub(crate) struct Outcome {
     pub(crate) cost_usd: Option<f64>,
     pub(crate) model: String,
     pub(crate) id: Option<String>,
+}
+
+impl Outcome {
+    /// Some servers put a call without a name and without arguments beside a plain answer: that is no call.
+    fn drop_empty_calls(&mut self) {
+        let is_call = |block: &Block| matches!(block, Block::ToolUse { .. });
+        let before = self.content.len();
+        self.content.retain(|block| !is_empty_call(block));
+        let dropped = self.content.len() < before;
+        if dropped && self.stop_reason == StopReason::ToolUse && !self.content.iter().any(is_call) {
+            self.stop_reason = StopReason::EndTurn;
+        }
+    }
+}
+
+fn is_empty_call(block: &Block) -> bool {
+    match block {
+        Block::ToolUse { name, input, .. } => {
+            name.trim().is_empty() && input.as_object().is_some_and(serde_json::Map::is_empty)
+        }
+        _ => false,
+    }
 }
 
 /// Decodes one answer.
@@ -103,13 +127,20 @@ impl Decoder {
     /// # Errors
     /// When the provider reports an error, or the stream is not what it should be. The answer is then void.
     pub fn feed(&mut self, bytes: &[u8], events: &mut Vec<ModelEvent>) -> Result<Progress, ModelError> {
+        if self.is_complete() {
+            return Ok(Progress::Alive);
+        }
         self.taken = self.taken.saturating_add(bytes.len());
         if self.taken > MAX_ANSWER {
             return Err(ModelError::transient("the answer is longer than 64 MiB"));
         }
         let mut items = Vec::new();
-        self.frames.feed(bytes, &mut items)?;
-        self.take(items, events)
+        let fed = self.frames.feed(bytes, &mut items);
+        let progress = self.take(items, events)?;
+        if !self.is_complete() {
+            fed?;
+        }
+        Ok(progress)
     }
 
     /// Takes a whole answer that did not come as a stream.
@@ -117,16 +148,27 @@ impl Decoder {
     /// # Errors
     /// When it is no JSON, reports an error, or is no answer of this dialect.
     pub fn whole(mut self, body: &[u8], events: &mut Vec<ModelEvent>) -> Result<ModelReply, ModelError> {
+        self.take_whole(body, events)?;
+        self.reply()
+    }
+
+    /// The tokens that were counted so far. They are spent, whatever becomes of the answer.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.reader.usage()
+    }
+
+    /// The same as [`Self::whole`], for those who also want to know what a failed answer cost.
+    pub(crate) fn take_whole(&mut self, body: &[u8], events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         let body: Value = serde_json::from_slice(body)
             .map_err(|error| ModelError::transient(format!("the answer is not JSON: {error}")))?;
         if is_error(&body) {
             return Err(classify_stream_error(&body));
         }
-        self.reader.whole(body, events)?;
-        self.reply()
+        self.reader.whole(body, events)
     }
 
-    /// Whether the terminal marker has come: what follows can only be an error.
+    /// Whether the answer has come to its end. Whatever follows is ignored.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.reader.is_complete()
@@ -137,15 +179,18 @@ impl Decoder {
     /// # Errors
     /// When the terminal marker is missing.
     pub fn finish(mut self, events: &mut Vec<ModelEvent>) -> Result<ModelReply, ModelError> {
-        let mut items = Vec::new();
-        self.frames.finish(&mut items)?;
-        self.take(items, events)?;
+        if !self.is_complete() {
+            let mut items = Vec::new();
+            self.frames.finish(&mut items)?;
+            self.take(items, events)?;
+        }
         self.reply()
     }
 
     fn reply(self) -> Result<ModelReply, ModelError> {
         let mut outcome = self.reader.finish()?;
         check_blocks(outcome.content.len())?;
+        outcome.drop_empty_calls();
         if let Some(tools) = &self.tools {
             (outcome.content, outcome.stop_reason) =
                 json_text::lift(outcome.content, outcome.stop_reason, tools);
@@ -180,11 +225,16 @@ impl Decoder {
 
     fn event(&mut self, event: &SseEvent, events: &mut Vec<ModelEvent>) -> Result<Progress, ModelError> {
         let data = event.data.trim();
-        if data.is_empty() {
+        if data.is_empty() || self.is_complete() {
             return Ok(Progress::Alive);
         }
-        if self.reader.word(data) {
-            return Ok(Progress::Moved);
+        if data == DONE {
+            self.reader.done();
+            return Ok(if self.is_complete() {
+                Progress::Moved
+            } else {
+                Progress::Alive
+            });
         }
         let frame: Value = serde_json::from_str(data)
             .map_err(|error| ModelError::transient(format!("a frame of the stream is not JSON: {error}")))?;

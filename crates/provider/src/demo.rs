@@ -4,15 +4,39 @@
 //! that a person must approve, the first call of session 2 fails once. Sessions are told apart by their prompt.
 
 use crate::script::{Script, ScriptedCall, ScriptedConversation, ScriptedFailure, ScriptedTurn};
-use crate::spec::ModelSpec;
 use agentd_protocol::{FailureClass, Usage};
 use serde_json::json;
-use std::sync::Arc;
 
 /// The name of the demo's model.
 pub const MODEL: &str = "demo";
-/// Milliseconds before each streamed piece, so that people can watch.
-const PACE_MS: u64 = 25;
+
+/// How fast the demo goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// A person reads along.
+    Watched,
+    /// Nobody does.
+    Fast,
+}
+
+impl Pace {
+    /// Milliseconds before each streamed piece.
+    const fn ms(self) -> u64 {
+        match self {
+            Self::Watched => 120,
+            Self::Fast => 10,
+        }
+    }
+}
+
+/// A demo: how many sessions, and how fast.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Demo {
+    /// Its sessions.
+    pub sessions: u32,
+    /// Its speed.
+    pub pace: Pace,
+}
 
 /// A project: one script with one bug.
 struct Project {
@@ -114,20 +138,21 @@ pub fn rules() -> Vec<String> {
     vec!["allow Bash(sh test.sh)".to_owned()]
 }
 
-/// The script of `sessions` sessions.
+/// The script of a demo.
 #[must_use]
-pub fn script(sessions: u32) -> Script {
+pub fn script(demo: Demo) -> Script {
+    let paced = |n| {
+        let mut conversation = conversation(n);
+        for turn in &mut conversation.turns {
+            turn.delay_ms = demo.pace.ms();
+        }
+        conversation
+    };
     Script {
         turns: Vec::new(),
         after: None,
-        conversations: (1..=sessions).map(conversation).collect(),
+        conversations: (1..=demo.sessions).map(paced).collect(),
     }
-}
-
-/// The demo's model, ready to be put into a registry.
-#[must_use]
-pub fn model(sessions: u32) -> ModelSpec {
-    ModelSpec::scripted(MODEL, Arc::new(script(sessions)))
 }
 
 fn conversation(n: u32) -> ScriptedConversation {
@@ -196,7 +221,6 @@ fn turn(text: &str, calls: Vec<ScriptedCall>) -> ScriptedTurn {
     ScriptedTurn {
         text: text.to_owned(),
         calls,
-        delay_ms: PACE_MS,
         usage: Some(Usage {
             input: 800,
             output,
@@ -277,7 +301,10 @@ mod tests {
 
     #[test]
     fn each_prompt_finds_its_own_conversation() {
-        let script = script(12);
+        let script = script(Demo {
+            sessions: 12,
+            pace: Pace::Fast,
+        });
         for n in 1..=12 {
             let prompt = prompt(n);
             let matching: Vec<&str> = script

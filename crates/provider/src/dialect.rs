@@ -6,7 +6,7 @@ use crate::error::ModelError;
 use crate::reply::ModelEvent;
 use crate::spec::{Credential, ModelSpec};
 use crate::{anthropic, chat, completion, gemini, ollama, responses};
-use agentd_protocol::Message;
+use agentd_protocol::{Message, Usage};
 use agentd_settings::Dialect;
 use bytes::Bytes;
 use serde_json::Value;
@@ -26,12 +26,16 @@ pub(crate) trait Codec: Sync {
     /// The address of a call.
     fn url(&self, spec: &ModelSpec) -> String;
     /// The headers of a call, the key among them; most servers want it as a bearer's.
-    fn headers(&self, _spec: &ModelSpec, credential: Option<&Credential>) -> Vec<(&'static str, String)> {
-        let bearer = |key: &str| ("authorization", format!("Bearer {key}"));
-        credential
-            .map(|credential| bearer(credential.secret.expose()))
-            .into_iter()
-            .collect()
+    fn headers(&self, spec: &ModelSpec, credential: Option<&Credential>) -> Vec<(&'static str, String)> {
+        let header = |credential: &Credential| {
+            let key = credential.secret.expose();
+            if spec.compat.api_key_header {
+                ("api-key", key.to_owned())
+            } else {
+                ("authorization", format!("Bearer {key}"))
+            }
+        };
+        credential.map(header).into_iter().collect()
     }
     /// Everything before the messages. The same arguments give the same bytes.
     fn prefix(&self, spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params<'_>) -> Bytes;
@@ -82,14 +86,14 @@ pub(crate) trait Reader: Debug + Send {
         frame: Value,
         events: &mut Vec<ModelEvent>,
     ) -> Result<Progress, ModelError>;
-    /// Takes a frame that is a bare word, such as `[DONE]`. False: it means nothing here.
-    fn word(&mut self, _word: &str) -> bool {
-        false
-    }
+    /// The server sent `[DONE]`. It ends the answers of dialects without an end of their own and means nothing in others.
+    fn done(&mut self) {}
     /// Takes an answer that came in one piece; [`Self::finish`] follows.
     fn whole(&mut self, body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError>;
-    /// Whether the terminal marker has come.
+    /// Whether the terminal marker has come. No frame follows then.
     fn is_complete(&self) -> bool;
+    /// The tokens that were counted so far.
+    fn usage(&self) -> Usage;
     /// The answer, if it is complete.
     fn finish(self: Box<Self>) -> Result<Outcome, ModelError>;
 }

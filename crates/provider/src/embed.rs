@@ -1,11 +1,11 @@
 //! Embeddings: vectors of texts, from servers that speak OpenAI's protocol or Ollama's. One request, with one deadline.
 
+use crate::address::{beside, join};
 use crate::body::RequestBody;
 use crate::call::Post;
 use crate::call::reading::{Accepted, accept, collect};
 use crate::dialect::{Framing, codec};
 use crate::error::ModelError;
-use crate::ollama::root;
 use crate::pacing::Pace;
 use crate::resolve::{Lookup, spec_of};
 use crate::spec::{Deadlines, ModelSpec};
@@ -110,13 +110,10 @@ impl ModelError {
 fn request(spec: &ModelSpec, texts: &[String]) -> (String, Value) {
     if spec.dialect == Dialect::Ollama {
         let body = json!({ "model": spec.model, "input": texts, "truncate": true });
-        return (format!("{}/api/embed", root(spec)), body);
+        return (beside(&spec.base_url, "api/embed"), body);
     }
     let body = json!({ "model": spec.model, "input": texts, "encoding_format": "float" });
-    (
-        format!("{}/embeddings", spec.base_url.trim_end_matches('/')),
-        body,
-    )
+    (join(&spec.base_url, "embeddings"), body)
 }
 
 /// Reads either form: `{"data": [{"index", "embedding"}]}` or `{"embeddings": [..]}`.

@@ -6,6 +6,7 @@ mod replay;
 mod request;
 mod stream;
 
+use crate::address::{join, path_of};
 use crate::body::{Encoded, Params, Prompt, ToolDef};
 use crate::dialect::{Codec, Reader};
 use crate::spec::{Credential, ModelSpec};
@@ -14,24 +15,22 @@ use bytes::Bytes;
 use stream::GeminiStream;
 
 /// The version of the protocol that is spoken here, for addresses that name none.
-const VERSION: &str = "v1beta";
+const VERSION: &str = "v1beta/";
 
-/// The address of a model.
-pub(crate) fn address(spec: &ModelSpec) -> String {
-    let base = spec.base_url.trim_end_matches('/');
-    let versioned = base
+/// The address of a method of a model.
+pub(crate) fn address(spec: &ModelSpec, method: &str) -> String {
+    let versioned = path_of(&spec.base_url)
         .rsplit('/')
         .next()
         .and_then(|last| last.strip_prefix('v'))
         .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
-    let version = if versioned {
-        String::new()
-    } else {
-        format!("/{VERSION}")
-    };
+    let version = if versioned { "" } else { VERSION };
     // Tuned models come with their collection.
     let collection = if spec.model.contains('/') { "" } else { "models/" };
-    format!("{base}{version}/{collection}{}", spec.model)
+    join(
+        &spec.base_url,
+        &format!("{version}{collection}{}:{method}", spec.model),
+    )
 }
 
 /// The dialect.
@@ -44,7 +43,7 @@ impl Codec for Gemini {
         } else {
             "generateContent"
         };
-        format!("{}:{method}", address(spec))
+        address(spec, method)
     }
 
     fn headers(&self, _: &ModelSpec, credential: Option<&Credential>) -> Vec<(&'static str, String)> {

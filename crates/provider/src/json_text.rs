@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 /// How calls are written.
 const RULES: &str = r#"# Tools
 
-You act through the tools below, and only through them. To call one, make your whole answer one JSON object and nothing else:
+You act through the tools below, and only through them. To call one, end your answer with one JSON object:
 
 {"tool": "NAME", "args": {"ARGUMENT": "VALUE"}}
 
-- One call in an answer, no words before or after it. Its result comes back as the next message and begins with [tool result] or [tool error]; never write such a message yourself.
+- One call in an answer. A sentence or two may stand before it, nothing after it. Its result comes back as the next message and begins with [tool result] or [tool error]; never write such a message yourself.
 - `args` holds what the tool's JSON Schema asks for: a valid JSON object, with line breaks and quotes in strings escaped.
 - When no further tool is needed, answer in plain words without a call."#;
 

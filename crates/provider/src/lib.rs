@@ -9,6 +9,7 @@
 //!
 //! Flow: messages -> [`EncodedHistory`] -> [`RequestBody`] -> [`call`] -> SSE bytes -> [`ModelEvent`]s -> [`ModelReply`].
 
+mod address;
 mod anthropic;
 mod body;
 mod call;

@@ -3,6 +3,7 @@
 mod request;
 mod stream;
 
+use crate::address::beside;
 use crate::body::{Encoded, Params, Prompt, ToolDef};
 use crate::dialect::{Codec, Framing, Reader};
 use crate::spec::ModelSpec;
@@ -15,7 +16,7 @@ pub(crate) struct Ollama;
 
 impl Codec for Ollama {
     fn url(&self, spec: &ModelSpec) -> String {
-        format!("{}/api/chat", root(spec))
+        beside(&spec.base_url, "api/chat")
     }
 
     fn prefix(&self, spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], params: &Params<'_>) -> Bytes {
@@ -51,14 +52,6 @@ impl Codec for Ollama {
     fn reader_of(&self, spec: &ModelSpec) -> Box<dyn Reader> {
         Box::new(OllamaStream::new(spec.context_window))
     }
-}
-
-/// The server itself: the address of its imitation of another protocol will do, too.
-pub(crate) fn root(spec: &ModelSpec) -> &str {
-    let base = spec.base_url.trim_end_matches('/');
-    base.strip_suffix("/v1")
-        .or_else(|| base.strip_suffix("/api"))
-        .unwrap_or(base)
 }
 
 #[cfg(test)]

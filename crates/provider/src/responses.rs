@@ -6,6 +6,7 @@ mod items;
 mod request;
 mod stream;
 
+use crate::address::join;
 use crate::body::{Encoded, Params, Prompt, ToolDef};
 use crate::dialect::{Codec, Reader};
 use crate::spec::ModelSpec;
@@ -18,7 +19,7 @@ pub(crate) struct Responses;
 
 impl Codec for Responses {
     fn url(&self, spec: &ModelSpec) -> String {
-        format!("{}/responses", spec.base_url.trim_end_matches('/'))
+        join(&spec.base_url, "responses")
     }
 
     fn prefix(&self, spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef], _: &Params<'_>) -> Bytes {

@@ -71,8 +71,17 @@ pub struct Compat {
     pub tool_choice: bool,
     /// Tool call ids have exactly nine letters and digits, as Mistral wants them.
     pub short_tool_ids: bool,
+    /// The key goes into the header `api-key`, as Azure wants it, and not into `authorization`.
+    pub api_key_header: bool,
     /// How the server is told how hard to think, in the chat dialect.
     pub thinking: ThinkingSwitch,
+}
+
+/// Whether OpenAI's own models are at an address: at OpenAI itself, or as deployments at Azure.
+pub(crate) fn is_openai(base_url: &str) -> bool {
+    ["//api.openai.com", ".openai.azure.com"]
+        .iter()
+        .any(|host| base_url.contains(host))
 }
 
 impl Compat {
@@ -80,7 +89,7 @@ impl Compat {
     #[must_use]
     pub fn of(dialect: Dialect, base_url: &str, config: &CompatConfig) -> Self {
         let at = |host: &str| base_url.contains(host);
-        let openai = at("//api.openai.com");
+        let openai = is_openai(base_url);
         let known = Self {
             max_completion_tokens: openai,
             replay_reasoning: !openai || dialect != Dialect::OpenaiChat,
@@ -89,6 +98,7 @@ impl Compat {
             developer_role: false,
             tool_choice: true,
             short_tool_ids: at("mistral.ai"),
+            api_key_header: at(".azure.com"),
             thinking: match dialect {
                 Dialect::OpenaiChat if at("openrouter.ai") => ThinkingSwitch::Reasoning,
                 Dialect::OpenaiChat if at("deepseek.com") || at("z.ai") => ThinkingSwitch::Thinking,
@@ -106,6 +116,7 @@ impl Compat {
             developer_role: config.developer_role.unwrap_or(known.developer_role),
             tool_choice: config.tool_choice.unwrap_or(known.tool_choice),
             short_tool_ids: config.short_tool_ids.unwrap_or(known.short_tool_ids),
+            api_key_header: config.api_key_header.unwrap_or(known.api_key_header),
             thinking: config.thinking.unwrap_or(known.thinking),
         }
     }
@@ -175,6 +186,8 @@ impl ModelSpec {
         if spec.dialect != Dialect::LlamaCompletion {
             spec.tool_protocol = adjust.tool_protocol.unwrap_or(spec.tool_protocol);
         }
+        let most = adjust.max_output.unwrap_or(u32::MAX);
+        spec.max_output = spec.max_output.min(most);
         adjust.window.into_iter().for_each(|window| spec.fit_into(window));
         for part in &adjust.without {
             match part {
@@ -242,6 +255,8 @@ pub struct Adjust {
     pub without: Vec<RequestPart>,
     /// The window that the server told, in tokens.
     pub window: Option<u64>,
+    /// Tokens of one answer at most.
+    pub max_output: Option<u32>,
 }
 
 /// What the encoded messages of a conversation depend on, besides the conversation.

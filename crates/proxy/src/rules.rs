@@ -45,12 +45,21 @@ pub(crate) fn address(host: &str) -> Option<IpAddr> {
     inner.unwrap_or(host).parse().ok()
 }
 
+/// Label by label from the right. A label has only the characters of one, so nothing in front of the listed name can
+/// end the host for another reader.
 fn is_named(host: &str, name: &str, below: bool) -> bool {
     let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+    let label = |label: &str| {
+        !label.is_empty()
+            && label
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+    };
+    if !host.split('.').all(label) {
+        return false;
+    }
     if below {
-        return host
-            .strip_suffix(name)
-            .is_some_and(|left| left.ends_with('.') && left.len() > 1);
+        return host.strip_suffix(name).is_some_and(|left| left.ends_with('.'));
     }
     host == name
 }
@@ -105,6 +114,33 @@ mod tests {
             ("", 443),
         ] {
             assert!(!rules.names(host, port), "{host}:{port}");
+        }
+    }
+
+    /// Each of these ended with a listed name for a suffix check while a resolver or a server read another host.
+    #[test]
+    fn i7_redteam_a_host_that_only_ends_like_a_listed_one_is_not_reached() {
+        let rules = rules(&["*.github.com", "crates.io"]);
+        assert!(rules.names("api.github.com", 443), "positive control");
+        for host in [
+            // A NUL in a SOCKS5 or CONNECT host: the resolver stops there, the suffix check does not (reported for
+            // the domain list of Claude Code's sandbox-runtime).
+            "evil.example\0.github.com",
+            // PortSwigger, URL validation bypass cheat sheet.
+            "evil.example/.github.com",
+            "evil.example#.github.com",
+            "evil.example?.github.com",
+            "evil.example\\.github.com",
+            "evil.example%00.github.com",
+            "x@evil.example:80#.github.com",
+            "evil.example\r\n.github.com",
+            "evil.example\u{3002}.github.com",
+            "..github.com",
+            "a..github.com",
+            "crates.io\0",
+            "crates.io..",
+        ] {
+            assert!(!rules.names(host, 443), "{host:?}");
         }
     }
 

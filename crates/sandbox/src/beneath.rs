@@ -277,7 +277,12 @@ impl Beneath {
         Err(failure("open", path, Errno::AGAIN))
     }
 
-    fn reopen(&self, place: &OwnedFd, flags: OFlags, path: &Path) -> Result<OwnedFd, SandboxError> {
+    pub(crate) fn reopen(
+        &self,
+        place: &OwnedFd,
+        flags: OFlags,
+        path: &Path,
+    ) -> Result<OwnedFd, SandboxError> {
         open(
             format!("/proc/self/fd/{}", place.as_raw_fd()),
             flags | OFlags::CLOEXEC,

@@ -45,7 +45,7 @@ fn a_symlink_out_of_the_directory_is_neither_read_nor_written_through() {
             "{path}: {read:?}"
         );
     }
-    let write = world.beneath.create_new(Path::new("dir/new"), b"x");
+    let write = world.beneath.create_new(Judged(Path::new("dir/new")), b"x");
     assert!(matches!(write, Err(SandboxError::Symlink { .. })), "{write:?}");
     let over = world.beneath.check_writable(Path::new("file"));
     assert!(matches!(over, Err(SandboxError::Symlink { .. })), "{over:?}");
@@ -60,7 +60,9 @@ fn a_symlink_inside_says_where_it_led_and_is_not_written_through() {
     symlink("real", world.root.join("link")).unwrap();
     let (content, opened) = world.beneath.read(Path::new("link/a"), 100).unwrap();
     assert_eq!((content, opened.real), (b"a".to_vec(), PathBuf::from("real/a")));
-    let write = world.beneath.replace(Path::new("link/a"), b"b", &opened.version);
+    let write = world
+        .beneath
+        .replace(Judged(Path::new("link/a")), b"b", &opened.version);
     assert!(matches!(write, Err(SandboxError::Symlink { .. })), "{write:?}");
     assert_eq!(
         world.beneath.entry(Path::new("link")).unwrap().kind,
@@ -117,7 +119,7 @@ fn redteam_23_a_file_with_another_name_outside_is_not_written() {
     fs::hard_link(world.outside.join("secret"), world.root.join("linked")).unwrap();
     let write = world
         .beneath
-        .replace(Path::new("linked"), b"x", &version(&world, "linked"));
+        .replace(Judged(Path::new("linked")), b"x", &version(&world, "linked"));
     assert!(matches!(write, Err(SandboxError::Linked { .. })), "{write:?}");
     assert_eq!(fs::read(world.outside.join("secret")).unwrap(), b"secret");
 }
@@ -125,9 +127,12 @@ fn redteam_23_a_file_with_another_name_outside_is_not_written() {
 #[test]
 fn new_files_bring_their_directories_and_are_never_put_over_others() {
     let world = world();
-    world.beneath.create_new(Path::new("a/b/c"), b"new").unwrap();
+    world
+        .beneath
+        .create_new(Judged(Path::new("a/b/c")), b"new")
+        .unwrap();
     assert_eq!(fs::read(world.root.join("a/b/c")).unwrap(), b"new");
-    let again = world.beneath.create_new(Path::new("a/b/c"), b"other");
+    let again = world.beneath.create_new(Judged(Path::new("a/b/c")), b"other");
     assert!(matches!(again, Err(SandboxError::Exists { .. })), "{again:?}");
     assert_eq!(fs::read(world.root.join("a/b/c")).unwrap(), b"new");
     assert_eq!(
@@ -136,7 +141,7 @@ fn new_files_bring_their_directories_and_are_never_put_over_others() {
         "no temporary file is left"
     );
     assert!(matches!(
-        world.beneath.create_new(Path::new("."), b""),
+        world.beneath.create_new(Judged(Path::new(".")), b""),
         Err(SandboxError::BadPath { .. })
     ));
 }
@@ -150,10 +155,12 @@ fn a_replaced_file_keeps_its_mode_and_must_be_the_version_that_was_read() {
     let first = version(&world, "run.sh");
     world
         .beneath
-        .replace(Path::new("run.sh"), b"two", &first)
+        .replace(Judged(Path::new("run.sh")), b"two", &first)
         .unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o751);
-    let stale = world.beneath.replace(Path::new("run.sh"), b"three", &first);
+    let stale = world
+        .beneath
+        .replace(Judged(Path::new("run.sh")), b"three", &first);
     assert!(matches!(stale, Err(SandboxError::Changed { .. })), "{stale:?}");
     assert_eq!(fs::read(&path).unwrap(), b"two");
     assert_eq!(
@@ -216,7 +223,7 @@ fn redteam_22_a_directory_swapped_for_a_link_in_a_loop_lets_nothing_out() {
         if round % 10 == 0 {
             let _ = world
                 .beneath
-                .create_new(Path::new(&format!("d/new{round}")), b"x");
+                .create_new(Judged(Path::new(&format!("d/new{round}"))), b"x");
         }
     }
     stop.store(true, Ordering::Relaxed);
@@ -231,7 +238,7 @@ fn only_the_version_that_was_read_is_removed_and_no_link() {
     fs::write(world.root.join("a"), "a").unwrap();
     let old = version(&world, "a");
     fs::write(world.root.join("a"), "changed").unwrap();
-    let removed = world.beneath.remove(Path::new("a"), &old);
+    let removed = world.beneath.remove(Judged(Path::new("a")), &old);
     assert!(
         matches!(removed, Err(SandboxError::Changed { .. })),
         "{removed:?}"
@@ -240,17 +247,20 @@ fn only_the_version_that_was_read_is_removed_and_no_link() {
     let hard = version(&world, "hard");
     symlink("a", world.root.join("link")).unwrap();
     for path in ["hard", "link"] {
-        assert!(world.beneath.remove(Path::new(path), &hard).is_err(), "{path}");
+        assert!(
+            world.beneath.remove(Judged(Path::new(path)), &hard).is_err(),
+            "{path}"
+        );
     }
     symlink(&world.outside, world.root.join("out")).unwrap();
-    let through = world.beneath.remove(Path::new("out/secret"), &hard);
+    let through = world.beneath.remove(Judged(Path::new("out/secret")), &hard);
     assert!(
         matches!(through, Err(SandboxError::Symlink { .. })),
         "{through:?}"
     );
     world
         .beneath
-        .remove(Path::new("a"), &version(&world, "a"))
+        .remove(Judged(Path::new("a")), &version(&world, "a"))
         .unwrap();
     let mut left: Vec<_> = fs::read_dir(&world.root)
         .unwrap()
@@ -266,14 +276,19 @@ fn a_file_is_made_with_a_mode_and_only_empty_directories_go() {
     let world = world();
     world
         .beneath
-        .create_with_mode(Path::new("d/run"), b"x", 0o4750)
+        .create_with_mode(Judged(Path::new("d/run")), b"x", 0o4750)
         .unwrap();
     assert_eq!(world.beneath.open_file(Path::new("d/run")).unwrap().mode, 0o750);
-    assert!(world.beneath.remove_directory(Path::new("d")).is_err());
+    assert!(world.beneath.remove_directory(Judged(Path::new("d"))).is_err());
     let run = version(&world, "d/run");
-    world.beneath.remove(Path::new("d/run"), &run).unwrap();
-    assert!(world.beneath.remove_directory(Path::new("../outside")).is_err());
-    world.beneath.remove_directory(Path::new("d")).unwrap();
+    world.beneath.remove(Judged(Path::new("d/run")), &run).unwrap();
+    assert!(
+        world
+            .beneath
+            .remove_directory(Judged(Path::new("../outside")))
+            .is_err()
+    );
+    world.beneath.remove_directory(Judged(Path::new("d"))).unwrap();
     assert_eq!(fs::read_dir(&world.root).unwrap().count(), 0);
 }
 

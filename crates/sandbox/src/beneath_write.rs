@@ -2,6 +2,7 @@
 
 use crate::beneath::{Beneath, EntryKind, Version, failure, kind_of, show, stat_of, version_of, wrong_kind};
 use crate::error::SandboxError;
+use crate::permit::Judged;
 use rustix::fd::OwnedFd;
 use rustix::fs::{
     AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, fchmod, fsync, mkdirat, openat, renameat_with, statat,
@@ -23,7 +24,7 @@ impl Beneath {
     ///
     /// # Errors
     /// When something is there already, or a link is on the way.
-    pub fn create_new(&self, path: &Path, content: &[u8]) -> Result<(), SandboxError> {
+    pub fn create_new(&self, Judged(path): Judged<'_>, content: &[u8]) -> Result<(), SandboxError> {
         self.create(path, content, None)
     }
 
@@ -31,7 +32,12 @@ impl Beneath {
     ///
     /// # Errors
     /// As [`Beneath::create_new`].
-    pub fn create_with_mode(&self, path: &Path, content: &[u8], mode: u32) -> Result<(), SandboxError> {
+    pub fn create_with_mode(
+        &self,
+        Judged(path): Judged<'_>,
+        content: &[u8],
+        mode: u32,
+    ) -> Result<(), SandboxError> {
         self.create(path, content, Some(Mode::from_raw_mode(mode & 0o777)))
     }
 
@@ -47,7 +53,7 @@ impl Beneath {
     /// # Errors
     /// [`SandboxError::Changed`] when it is no longer the `expected` version; when it is no regular file, has other
     /// names (hard links), or a link is on the way.
-    pub fn remove(&self, path: &Path, expected: &Version) -> Result<(), SandboxError> {
+    pub fn remove(&self, Judged(path): Judged<'_>, expected: &Version) -> Result<(), SandboxError> {
         let name = file_name(path)?;
         let directory = self.open_directory(parent(path), path)?;
         let failed = |errno| failure("remove", path, errno);
@@ -61,7 +67,7 @@ impl Beneath {
     ///
     /// # Errors
     /// When it is not empty, not a directory, or a link is on the way.
-    pub fn remove_directory(&self, path: &Path) -> Result<(), SandboxError> {
+    pub fn remove_directory(&self, Judged(path): Judged<'_>) -> Result<(), SandboxError> {
         let name = file_name(path)?;
         let directory = self.open_directory(parent(path), path)?;
         unlinkat(&directory, name, AtFlags::REMOVEDIR).map_err(|errno| failure("remove", path, errno))
@@ -72,7 +78,12 @@ impl Beneath {
     /// # Errors
     /// [`SandboxError::Changed`] when it is no longer the `expected` version; when it is no regular file, has other
     /// names (hard links), or a link is on the way.
-    pub fn replace(&self, path: &Path, content: &[u8], expected: &Version) -> Result<(), SandboxError> {
+    pub fn replace(
+        &self,
+        Judged(path): Judged<'_>,
+        content: &[u8],
+        expected: &Version,
+    ) -> Result<(), SandboxError> {
         let name = file_name(path)?;
         let directory = self.open_directory(parent(path), path)?;
         let mode = Self::check(&directory, name, path, expected)?;

@@ -1,15 +1,15 @@
-//! The plan for bubblewrap: the namespaces and the view of the file system around an isolated warden.
+//! A session's view of the file system as arguments for bubblewrap, which makes the namespaces where only programs with a
+//! profile may (AppArmor on Ubuntu), or where it is set-user-id and user namespaces are switched off.
 
-use crate::confinement::Confinement;
 use crate::environment::Environment;
-use crate::network::INSIDE;
-use crate::repository::kept;
+use crate::mounts::{Access, Mount, View};
 use rustix::fd::OwnedFd;
 use rustix::fs::{MemfdFlags, SeekFrom, memfd_create, seek};
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// Where the program of the warden is inside.
@@ -24,8 +24,8 @@ pub(crate) fn find(environment: &Environment) -> Option<PathBuf> {
     candidates.find(|candidate| candidate.is_absolute() && candidate.is_file())
 }
 
-/// Its arguments, as a file that it reads: they are in nobody's sight.
-pub(crate) fn arguments(workdir: &Path, walls: &Confinement, network: Option<&Path>) -> io::Result<OwnedFd> {
+/// Its arguments, as a file that it reads, so that the process list does not show them. Only the daemon writes `covers`.
+pub(crate) fn arguments(view: &View, covers: &Path) -> io::Result<OwnedFd> {
     let mut plan = Plan::default();
     plan.flags(&[
         "--unshare-user",
@@ -39,19 +39,36 @@ pub(crate) fn arguments(workdir: &Path, walls: &Confinement, network: Option<&Pa
         "--dev",
         "/dev",
     ]);
-    // First: programs, and the working directory, may lie below it.
-    plan.pair("--bind", &walls.temp, walls.temp_inside());
-    for path in &walls.read {
-        plan.readable(path);
-    }
     plan.pair("--symlink", Path::new(DESCRIPTOR), Path::new(PROGRAM));
-    if let Some(network) = network {
-        plan.pair("--ro-bind", network, Path::new(INSIDE));
+    for mount in &view.mounts {
+        match mount {
+            Mount::Bind { from, at, access } => plan.pair(
+                match access {
+                    Access::Read => "--ro-bind",
+                    Access::Write => "--bind",
+                },
+                from,
+                at,
+            ),
+            Mount::Link { to, at } => plan.pair("--symlink", to, at),
+            Mount::Hide { at, directory } => plan.pair("--ro-bind", &cover(covers, *directory)?, at),
+        }
     }
-    plan.pair("--bind", workdir, workdir);
-    plan.git(workdir, &walls.temp)?;
-    plan.words([OsStr::new("--chdir"), workdir.as_os_str()]);
+    plan.words([OsStr::new("--chdir"), view.workdir.as_os_str()]);
     plan.file()
+}
+
+/// An empty file or directory without any permission.
+fn cover(covers: &Path, directory: bool) -> io::Result<PathBuf> {
+    fs::create_dir_all(covers)?;
+    let path = covers.join(if directory { "dir" } else { "file" });
+    if directory {
+        fs::create_dir_all(&path)?;
+    } else if !path.exists() {
+        fs::write(&path, "")?;
+    }
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o0))?;
+    Ok(path)
 }
 
 #[derive(Debug, Default)]
@@ -68,40 +85,6 @@ impl Plan {
 
     fn pair(&mut self, flag: &str, from: &Path, to: &Path) {
         self.words([OsStr::new(flag), from.as_os_str(), to.as_os_str()]);
-    }
-
-    /// A link at the top (/bin -> usr/bin) stays one; anything else is bound.
-    fn readable(&mut self, path: &Path) {
-        let at_top = path.components().count() == 2;
-        match fs::read_link(path) {
-            Ok(target) if at_top => self.pair("--symlink", &target, path),
-            Ok(_) | Err(_) => self.pair("--ro-bind-try", path, path),
-        }
-    }
-
-    /// What a repository runs on its own stays as it is. `.git` is a mount of its own, so it cannot be moved away.
-    fn git(&mut self, workdir: &Path, temp: &Path) -> io::Result<()> {
-        let git = workdir.join(".git");
-        let Ok(found) = fs::symlink_metadata(&git) else {
-            return Ok(());
-        };
-        if found.is_file() {
-            self.pair("--ro-bind", &git, &git);
-        }
-        if !found.is_dir() {
-            return Ok(());
-        }
-        self.pair("--bind", &git, &git);
-        let hooks = git.join("hooks");
-        if fs::symlink_metadata(&hooks).is_err() {
-            let empty = temp.with_extension("hooks");
-            fs::create_dir_all(&empty)?;
-            self.pair("--ro-bind", &empty, &hooks);
-        }
-        for path in kept(workdir) {
-            self.pair("--ro-bind", &path, &path);
-        }
-        Ok(())
     }
 
     fn file(self) -> io::Result<OwnedFd> {
@@ -122,35 +105,41 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_protocol::SandboxLevel;
     use std::io::Read as _;
 
     #[test]
-    fn a_repository_keeps_its_hooks_and_its_settings() {
+    fn a_view_becomes_arguments_in_its_order() {
         let dir = tempfile::tempdir().unwrap();
-        let (workdir, temp) = (dir.path().join("w"), dir.path().join("t"));
-        fs::create_dir_all(workdir.join(".git/hooks")).unwrap();
-        fs::write(workdir.join(".git/config"), "[core]").unwrap();
-        let walls = Confinement {
-            level: SandboxLevel::Isolated,
-            temp,
-            read: vec!["/usr".into()],
+        let covers = dir.path().join("covers");
+        let bind = |path: &str, access| Mount::Bind {
+            from: path.into(),
+            at: path.into(),
+            access,
         };
-        let file = arguments(&workdir, &walls, None).unwrap();
+        let view = View {
+            base: dir.path().to_owned(),
+            workdir: "/w".into(),
+            mounts: vec![
+                Mount::Link {
+                    to: "usr/bin".into(),
+                    at: "/bin".into(),
+                },
+                bind("/w", Access::Write),
+                bind("/w/.git/config", Access::Read),
+                Mount::Hide {
+                    at: "/w/secret".into(),
+                    directory: false,
+                },
+            ],
+        };
+        let file = arguments(&view, &covers).unwrap();
         let mut text = String::new();
         fs::File::from(file).read_to_string(&mut text).unwrap();
         let text = text.trim_end_matches('\0').replace('\0', " ");
-        let w = workdir.display();
         let expected = format!(
-            "--bind {w}/.git {w}/.git --ro-bind {w}/.git/hooks {w}/.git/hooks --ro-bind {w}/.git/config {w}/.git/config --chdir {w}"
+            "--symlink usr/bin /bin --bind /w /w --ro-bind /w/.git/config /w/.git/config --ro-bind {}/file /w/secret --chdir /w",
+            covers.display()
         );
         assert!(text.ends_with(&expected), "{text}");
-        // What lies below it comes after it.
-        let temp = text.find(&format!("--bind {}/t /tmp ", dir.path().display()));
-        let work = text.find(&format!("--bind {w} {w} "));
-        assert!(
-            temp.is_some() && temp < text.find("--ro-bind-try /usr") && temp < work,
-            "{text}"
-        );
     }
 }

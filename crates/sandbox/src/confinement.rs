@@ -1,6 +1,9 @@
 //! What a confined warden and its commands may touch.
 
 use crate::environment::Environment;
+use crate::hidden::Hidden;
+use crate::settings_files::{BELOW_HOME, is_open};
+use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -15,9 +18,45 @@ pub struct Confinement {
     pub temp: PathBuf,
     /// What may be read and run besides these two: [`readable`].
     pub read: Vec<PathBuf>,
+    /// What makes the namespaces of an isolated session.
+    #[serde(default)]
+    pub builder: Builder,
+    /// What commands may not read in the working directory. Only namespaces can hide it.
+    #[serde(skip)]
+    pub hidden: Hidden,
+    /// Which paths of the working directory commands must not write, without what git's configuration names there.
+    pub protected: ProtectedPaths,
+    /// The warden carries out the calls that change names and modes, and refuses protected ones. False where the kernel
+    /// hands over no calls: only mounts guard what exists then.
+    pub broker: bool,
+}
+
+/// What makes the namespaces of an isolated session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Builder {
+    /// The warden itself.
+    #[default]
+    Warden,
+    /// The program `bwrap`. Some systems let only programs with a profile make user namespaces, and have one for it.
+    Bubblewrap,
 }
 
 impl Confinement {
+    /// The usual walls of a level.
+    #[must_use]
+    pub fn new(level: SandboxLevel, temp: PathBuf, read: Vec<PathBuf>) -> Self {
+        Self {
+            level,
+            temp,
+            read,
+            builder: Builder::default(),
+            hidden: Hidden::default(),
+            protected: ProtectedPaths::default(),
+            broker: true,
+        }
+    }
+
     /// The temporary directory as commands see it.
     pub(crate) fn temp_inside(&self) -> &Path {
         match self.level {
@@ -89,17 +128,14 @@ const SETTINGS: [&str; 44] = [
     "ssl/openssl.cnf",
 ];
 
-/// Below the home directory: toolchains, and settings without credentials.
-const HOME: [&str; 12] = [
+/// Below the home directory: toolchains. Settings that may hold credentials are in [`BELOW_HOME`].
+const HOME: [&str; 9] = [
     ".cargo/bin",
-    ".cargo/config.toml",
     ".cargo/env",
     ".cargo/git",
     ".cargo/registry",
     ".config/git/attributes",
-    ".config/git/config",
     ".config/git/ignore",
-    ".gitconfig",
     ".nvm/versions",
     ".pyenv",
     ".rustup",
@@ -120,6 +156,10 @@ pub fn readable(environment: &Environment, extra: &[PathBuf]) -> Vec<PathBuf> {
         home.iter()
             .flat_map(|home| HOME.iter().map(|name| home.join(name))),
     );
+    let settings = home
+        .iter()
+        .flat_map(|home| BELOW_HOME.iter().map(|name| home.join(name)));
+    paths.extend(settings.filter(|path| is_open(path)));
     for entry in value("PATH").unwrap_or_default().split(':').map(Path::new) {
         paths.extend(toolchain(entry));
     }
@@ -130,7 +170,8 @@ pub fn readable(environment: &Environment, extra: &[PathBuf]) -> Vec<PathBuf> {
         let root = value(variable).map(Path::new).filter(|root| root.is_absolute());
         paths.extend(
             root.iter()
-                .flat_map(|root| parts.iter().map(|part| root.join(part))),
+                .flat_map(|root| parts.iter().map(|part| root.join(part)))
+                .filter(|path| !path.ends_with("config.toml") || is_open(path)),
         );
     }
     paths.extend(extra.iter().cloned());

@@ -127,6 +127,20 @@ pub enum SandboxError {
         /// How many names it has.
         links: String,
     },
+    /// The call that wants to write it was judged for other paths.
+    #[error("{path} is not among the files that this call was judged for; nothing was written")]
+    Unjudged {
+        /// The path.
+        path: String,
+    },
+    /// Nobody approved the write.
+    #[error("{path} is protected: {why}. Writing it needs an approval, and this call has none")]
+    Protected {
+        /// The path.
+        path: String,
+        /// Why it is.
+        why: &'static str,
+    },
     /// The file is larger than the limit.
     #[error("{path} is {bytes} bytes; at most {max} are taken")]
     TooBig {

@@ -32,10 +32,12 @@ static THREAD: LazyLock<Result<Sender<Job>, String>> = LazyLock::new(|| {
 /// Starts a process from a thread that lives as long as the daemon.
 pub(crate) async fn spawn(mut command: Command) -> io::Result<Child> {
     let runtime = Handle::current();
-    there(move |_| {
+    there(move |line| {
         let _inside = runtime.enter();
         // The command holds the other side's descriptors; as long as they are open here, their end would not be seen.
-        command.spawn()
+        let child = command.spawn()?;
+        line.note(child.id());
+        Ok(child)
     })
     .await
 }
@@ -45,7 +47,7 @@ pub(crate) async fn fork(exe: PathBuf, birth: Birth, socket: OwnedFd) -> io::Res
     there(move |line| line.ask(&exe, &birth, &socket)).await
 }
 
-async fn there<T: Send + 'static>(
+pub(crate) async fn there<T: Send + 'static>(
     work: impl FnOnce(&mut Line) -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let jobs = THREAD.as_ref().map_err(|error| io::Error::other(error.clone()))?;

@@ -19,8 +19,6 @@ pub(crate) enum Request {
         bounds: Bounds,
         places: Vec<PathBuf>,
         shared: Option<PathBuf>,
-        /// A repository here is kept from being led elsewhere.
-        guarded: Option<PathBuf>,
         /// What every command sees, and nothing besides it but what its own request has.
         environment: Vec<(String, String)>,
     },

@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// A path without links.
-fn real(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn real(path: &Path) -> io::Result<PathBuf> {
     let place = open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
     fs::read_link(format!("/proc/self/fd/{}", place.as_raw_fd()))
 }

@@ -2,36 +2,38 @@
 
 use crate::beneath::Beneath;
 use crate::bubble;
-use crate::confinement::Confinement;
+use crate::confinement::{Builder, Confinement};
 use crate::entry::ENTER_ARG;
 use crate::environment::Environment;
 use crate::error::SandboxError;
 use crate::forker;
 use crate::ground::keep_apart;
 use crate::leaf::Leaf;
+use crate::mark;
+use crate::mounts::View;
 use crate::network::{Opened, variables};
 use crate::nursery::Birth;
-use crate::processes::kill_marked;
+use crate::processes::{beside, kill_marked};
 use crate::resident::WARDEN_ARG;
 use crate::slot::WardenSpec;
+use crate::strays;
+use agentd_file_work::FileWork;
 use agentd_protocol::SandboxLevel;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::process::{Pid, Signal, kill_process, pidfd_send_signal};
 use std::ffi::OsString;
-use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 use std::time::Duration;
 use tokio::process::{Child, Command};
 use tokio::sync::{oneshot, watch};
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 /// How long a warden that was told to end may take.
 const END_WITHIN: Duration = Duration::from_secs(15);
-/// The variable that marks everything under a warden, so that it is found when the warden itself is killed.
-const MARKER: &str = "AGENTD_UNDER";
+/// How long a look at the working directory may take.
+const LOOK_WITHIN: Duration = Duration::from_secs(10);
 
 /// Starts the process; the receiver turns true when it and all below it are gone. `ended` is what it said last: whether
 /// nothing is left below it. Also what its commands see.
@@ -42,19 +44,9 @@ pub(crate) async fn start(
     closed: watch::Receiver<bool>,
     ended: oneshot::Receiver<bool>,
 ) -> Result<(Environment, watch::Receiver<bool>), SandboxError> {
-    // A missing directory and a missing program give the same error number; say which it is.
-    if !tokio::fs::metadata(&spec.workdir)
-        .await
-        .is_ok_and(|found| found.is_dir())
-    {
-        let source = std::io::Error::from(std::io::ErrorKind::NotFound);
-        return Err(SandboxError::Workdir {
-            path: spec.workdir.clone(),
-            source,
-        });
-    }
-    let marker = format!("{:016x}", RandomState::new().hash_one(std::process::id()));
-    let mut environment = environment(spec, walls, &marker)?;
+    look(spec, walls).await?;
+    let marker = mark::of_a_warden();
+    let mut environment = environment(spec, walls, &marker);
     let network = network(spec, walls)?;
     if network.is_some() {
         for (name, value) in variables() {
@@ -66,18 +58,18 @@ pub(crate) async fn start(
         Ok(process) => process,
         Err(error) => {
             if let Some(leaf) = leaf {
-                let _ = spawn_blocking(move || leaf.end()).await;
+                let _ = beside(move || leaf.end()).await;
             }
             return Err(error);
         }
     };
     let (gone_tx, gone) = watch::channel(false);
     tokio::spawn(async move {
-        keep(process, closed, ended, format!("{MARKER}={marker}")).await;
+        keep(process, closed, ended, format!("{}={marker}", mark::NAME)).await;
         drop(network);
         if let Some(leaf) = leaf {
             // Nothing is in it any more, unless the warden itself was killed.
-            let _ = spawn_blocking(move || leaf.end()).await;
+            let _ = beside(move || leaf.end()).await;
         }
         gone_tx.send_replace(true);
     });
@@ -97,19 +89,23 @@ async fn process(
         source,
     };
     match walls {
-        Some(walls) if walls.level == SandboxLevel::Isolated => {
-            let mut command = isolated(spec, walls, network, leaf)?;
-            command
-                .env(MARKER, marker)
-                .current_dir(&spec.workdir)
-                .stdin(socket);
+        Some(walls) if needs_bubblewrap(walls) => {
+            let view = view(spec, walls, network).await?;
+            let mut command = isolated(spec, walls, &view, leaf)?;
+            // It goes to the working directory by itself: a start that blocks there would block all others.
+            command.env(mark::NAME, marker).current_dir("/").stdin(socket);
             let child = forker::spawn(command).await;
             child.map(Process::Spawned).map_err(failed)
         }
         Some(_) | None => {
+            let view = match walls.filter(|walls| walls.level == SandboxLevel::Isolated) {
+                Some(walls) => Some(view(spec, walls, network).await?),
+                None => None,
+            };
             let birth = Birth {
                 workdir: spec.workdir.clone(),
                 door: leaf.map(Leaf::door),
+                view,
             };
             let forked = forker::fork(spec.exe.clone(), birth, socket).await;
             forked.map(Process::Forked).map_err(failed)
@@ -117,24 +113,73 @@ async fn process(
     }
 }
 
-/// What commands see, with the directories behind it made and looked at.
-fn environment(
+/// What an isolated session sees of the file system. Looks at the disk, so not in the runtime.
+async fn view(
     spec: &WardenSpec,
-    walls: Option<&Confinement>,
-    marker: &str,
-) -> Result<Environment, SandboxError> {
-    let mut environment = spec.environment.clone().with(MARKER, marker);
-    if let Some(walls) = walls {
-        make_private(&walls.temp).map_err(|source| SandboxError::Io {
+    walls: &Confinement,
+    network: Option<&Opened>,
+) -> Result<View, SandboxError> {
+    let network = network.map(|network| network.dir().to_owned());
+    let (workdir, walls) = (spec.workdir.clone(), walls.clone());
+    let plan = move || View::plan(&workdir, &walls, network.as_deref());
+    let planned = in_workdir(spec, plan).await;
+    planned?.map_err(|error| SandboxError::no_walls(error.to_string()))
+}
+
+/// Runs what looks at the working directory on a thread that may block.
+pub(crate) async fn in_workdir<T: Send + 'static>(
+    spec: &WardenSpec,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, SandboxError> {
+    let files = FileWork::of_directory(&spec.workdir);
+    let done = files.run(&spec.workdir, LOOK_WITHIN, work).await;
+    done.map_err(|failed| SandboxError::Workdir {
+        path: spec.workdir.clone(),
+        source: failed.into(),
+    })
+}
+
+/// Makes the temporary directory, and looks at where the walls are to stand.
+async fn look(spec: &WardenSpec, walls: Option<&Confinement>) -> Result<(), SandboxError> {
+    let walls = walls.map(|walls| (walls.temp.clone(), needs_bubblewrap(walls)));
+    let (workdir, environment) = (spec.workdir.clone(), spec.environment.clone());
+    let looked = in_workdir(spec, move || {
+        // A missing directory and a missing program give the same error number; say which it is.
+        if !std::fs::metadata(&workdir).is_ok_and(|found| found.is_dir()) {
+            let source = std::io::Error::from(std::io::ErrorKind::NotFound);
+            return Err(SandboxError::Workdir {
+                path: workdir,
+                source,
+            });
+        }
+        let Some((temp, bubblewrap)) = walls else {
+            return Ok(());
+        };
+        make_private(&temp).map_err(|source| SandboxError::Io {
             action: "make",
-            path: walls.temp.display().to_string(),
+            path: temp.display().to_string(),
             source,
         })?;
-        keep_apart(&spec.workdir, &walls.temp, "the daemon's directory")?;
-        Beneath::open(&spec.workdir)?;
-        environment = environment.with("TMPDIR", walls.temp_inside().to_string_lossy());
+        keep_apart(&workdir, &temp, "the daemon's directory")?;
+        if bubblewrap && let Some(program) = bubble::find(&environment) {
+            keep_apart(&workdir, &program, "the program")?;
+        }
+        Beneath::open(&workdir).map(drop)
+    });
+    looked.await?
+}
+
+/// What commands see.
+fn environment(spec: &WardenSpec, walls: Option<&Confinement>, marker: &str) -> Environment {
+    let environment = spec.environment.clone().with(mark::NAME, marker);
+    match walls {
+        Some(walls) => environment.with("TMPDIR", walls.temp_inside().to_string_lossy()),
+        None => environment,
     }
-    Ok(environment)
+}
+
+fn needs_bubblewrap(walls: &Confinement) -> bool {
+    walls.level == SandboxLevel::Isolated && walls.builder == Builder::Bubblewrap
 }
 
 /// Opens the network that was asked for. Without namespaces a list of hosts would hold nothing back (I7).
@@ -165,7 +210,7 @@ pub(crate) fn make_private(dir: &Path) -> std::io::Result<()> {
 fn isolated(
     spec: &WardenSpec,
     walls: &Confinement,
-    network: Option<&Opened>,
+    view: &View,
     leaf: Option<&Leaf>,
 ) -> Result<Command, SandboxError> {
     let start = |source| SandboxError::WardenStart {
@@ -174,11 +219,10 @@ fn isolated(
     };
     let bwrap = bubble::find(&spec.environment)
         .ok_or_else(|| SandboxError::no_walls("bubblewrap (`bwrap`) is not on the PATH of commands"))?;
-    keep_apart(&spec.workdir, &bwrap, "the program")?;
     // The program as it runs here, whatever lies at its path by now: an upgrade may have replaced it.
     let exe = open(&spec.exe, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
         .map_err(|errno| start(errno.into()))?;
-    let plan = bubble::arguments(&spec.workdir, walls, network.map(Opened::dir)).map_err(start)?;
+    let plan = bubble::arguments(view, &walls.temp.with_extension("hidden")).map_err(start)?;
     let mut command = match leaf {
         Some(leaf) => {
             let mut command = Command::new(&spec.exe);
@@ -230,7 +274,7 @@ impl Process {
                     tv_nsec: 0,
                 };
                 let waiting = move || poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit));
-                let _ = spawn_blocking(waiting).await;
+                let _ = beside(waiting).await;
             }
         }
     }
@@ -258,5 +302,6 @@ async fn keep(
     process.signal(Signal::KILL);
     process.over().await;
     // It did not end by its own will, so it did not clean up.
-    let _ = spawn_blocking(move || kill_marked(&marker)).await;
+    strays::look();
+    let _ = beside(move || kill_marked(|variable| variable == marker.as_bytes())).await;
 }

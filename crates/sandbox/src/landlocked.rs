@@ -48,6 +48,32 @@ pub(crate) fn restrict(walls: &Confinement, workdir: &Path, network: bool) -> Re
     abi.ok_or_else(|| "Landlock was not enforced".to_owned())
 }
 
+/// Restricts where the calling thread, and what it starts, may write: a wall around the broker, which does for commands what
+/// they may not do themselves. What it may read stays.
+pub(crate) fn restrict_writes(walls: &Confinement, workdir: &Path) -> Result<(), String> {
+    apply_writes(walls, workdir).map_err(|error| format!("Landlock around the broker: {error}"))
+}
+
+fn apply_writes(walls: &Confinement, workdir: &Path) -> Result<(), RulesetError> {
+    let write = AccessFs::from_write(WANTED);
+    let mut rules = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_write(NEEDED))?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(write)?
+        .create()?
+        .no_new_privs(true)
+        .add_rules(path_beneath_rules(DEVICES, write))?;
+    if walls.level == SandboxLevel::Isolated {
+        rules = rules.add_rules(path_beneath_rules(OWN, write))?;
+    }
+    for root in [workdir, walls.temp_inside()] {
+        let Ok(root) = PathFd::new(root) else { continue };
+        rules = rules.add_rule(PathBeneath::new(root, write))?;
+    }
+    rules.restrict_self().map(drop)
+}
+
 fn apply(walls: &Confinement, workdir: &Path, network: bool) -> Result<Option<u32>, RulesetError> {
     let (all, read) = (AccessFs::from_all(WANTED), AccessFs::from_read(WANTED));
     let isolated = walls.level == SandboxLevel::Isolated;

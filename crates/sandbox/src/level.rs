@@ -1,5 +1,6 @@
 //! Which levels of the sandbox there are here, and which one is used.
 
+use crate::confinement::Builder;
 use crate::error::SandboxError;
 use crate::leaf::KernelLimits;
 use agentd_protocol::SandboxLevel;
@@ -47,15 +48,30 @@ impl From<Refusal> for SandboxError {
 pub struct Findings {
     /// Namespaces, Landlock and seccomp.
     pub isolated: Finding,
+    /// What makes the namespaces.
+    #[serde(default)]
+    pub builder: Builder,
     /// Landlock and seccomp.
     pub confined: Finding,
     /// The version of Landlock's interface; 0 when there is none. Below 6 commands can signal other sessions' processes.
     pub landlock_abi: u32,
     /// The daemon runs as root, whom a limit of processes does not hold back.
     pub root: bool,
+    /// The broker that keeps commands from protected names, and from modes and times outside. Both levels use it where
+    /// it works, and stand without it.
+    #[serde(default = "unknown")]
+    pub broker: Finding,
     /// What the kernel limits for each session by itself.
     #[serde(default)]
     pub kernel: KernelLimits,
+}
+
+/// What findings of an earlier version say.
+fn unknown() -> Finding {
+    Finding::Missing(Refusal {
+        message: "not tried yet".to_owned(),
+        fix: "start agentd again".to_owned(),
+    })
 }
 
 /// Which level the settings ask for.
@@ -140,10 +156,12 @@ mod tests {
             })
         };
         Findings {
-            isolated: finding(isolated, "bubblewrap"),
+            isolated: finding(isolated, "namespaces"),
+            builder: Builder::default(),
             confined: finding(confined, "Landlock"),
             landlock_abi: 6,
             root: false,
+            broker: Finding::Works,
             kernel: KernelLimits::default(),
         }
     }
@@ -164,13 +182,13 @@ mod tests {
         assert_eq!(
             chosen(best, Isolated, false, true),
             Err(
-                "sandbox.require is \"isolated\" and commands would run at \"confined\" (no bubblewrap)"
+                "sandbox.require is \"isolated\" and commands would run at \"confined\" (no namespaces)"
                     .to_owned()
             )
         );
         assert_eq!(
             chosen(Wanted::Exactly(Isolated), None, false, true),
-            Err("no bubblewrap".to_owned())
+            Err("no namespaces".to_owned())
         );
         assert_eq!(
             chosen(Wanted::Exactly(Confined), Confined, true, true),

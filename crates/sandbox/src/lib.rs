@@ -2,7 +2,8 @@
 //! output with bounds, and file access beneath one directory.
 //!
 //! Invariants: I5 (a warden is the parent or the subreaper of all that it starts, and kills every descendant when its
-//! socket to the daemon closes, also after kill -9 of the daemon), I8 (commands see an allow-list of the environment and
+//! socket to the daemon closes, also after kill -9 of the daemon; what outlives its warden becomes the daemon's child, which
+//! ends it), I8 (commands see an allow-list of the environment and
 //! no descriptors but 0, 1 and 2), I6 (output is always drained and never held whole in memory), I7 (what cannot be
 //! looked at is refused: an unknown peer counts as a descendant of a tool, a level of the sandbox that does not work here is an
 //! error and never replaced by a lower one, and a warden that cannot build its walls runs nothing).
@@ -11,9 +12,11 @@
 
 mod attempt;
 mod beneath;
+mod beneath_names;
 mod beneath_path;
 mod beneath_write;
 mod bounds;
+mod broker;
 mod bubble;
 mod capture;
 mod collect;
@@ -27,50 +30,68 @@ mod forker;
 mod forwarder;
 mod frame;
 mod ground;
+mod guards;
+mod hidden;
 mod keeper;
 mod landlocked;
 mod launch;
 mod leaf;
 mod level;
 mod line;
+mod mark;
+mod mounts;
+mod namespaces;
 mod network;
 mod new_files;
 mod nursery;
 mod passing;
+mod permit;
 mod piped;
 mod privileges;
 mod probe;
 mod processes;
 mod repository;
 mod resident;
+mod root;
 mod running;
 mod sandboxing;
+mod settings_files;
+mod shared_memory;
 mod slot;
 mod spawner;
 mod spill;
+mod strays;
 mod syscalls;
 mod talk;
 mod terminal;
+mod tree;
 mod warden;
 mod watch;
 
 pub use beneath::{Beneath, Entry, EntryKind, OpenFile, Version};
+pub use beneath_names::Named;
 pub use bounds::{Bound, Bounds, Exceeded, half_of_the_machine};
 pub use capture::{Capture, CaptureLimits, Fresh};
 pub use collect::{CollectSpec, Collected};
-pub use confinement::{Confinement, readable};
+pub use confinement::{Builder, Confinement, readable};
 pub use environment::Environment;
 pub use error::SandboxError;
+pub use guards::{Guard, Hold, RISK_OF_NONE, gaps, gaps_in_words, guards, level_in_words};
+pub use hidden::Hidden;
 pub use leaf::{KernelLimits, kernel_limits};
 pub use level::{Finding, Findings, Refusal, Wanted, choose, conceal};
+pub use mark::end_orphans;
 pub use network::{Gate, Network};
+pub use permit::{Judged, WritePermit};
 pub use piped::Piped;
 pub use probe::{ProbeSpec, note_choice, noted_choice, probe, recorded};
 pub use processes::descends_from;
 pub use resident::{WARDEN_ARG, warden_main};
 pub use running::{Exit, Heard, Running};
 pub use sandboxing::Sandboxing;
+pub use settings_files::secret_settings;
 pub use slot::{WardenSlot, WardenSpec};
 pub use spill::SpillFile;
+pub use strays::Strays;
 pub use terminal::{AtTerminal, Keyboard, TerminalSize};
 pub use warden::{CommandSpec, Warden};

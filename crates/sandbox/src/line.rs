@@ -1,10 +1,13 @@
 //! The daemon's line to the nursery.
 
 use crate::error::SandboxError;
+use crate::mark;
 use crate::nursery::{Birth, Born, NURSERY_ARG};
 use crate::passing::{receive, send};
+use crate::processes::read;
 use crate::resident::WARDEN_ARG;
 use rustix::fd::{AsFd as _, OwnedFd};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
@@ -14,9 +17,6 @@ use std::time::Duration;
 
 /// How long the nursery may take for a word.
 const WORD_WITHIN: Duration = Duration::from_secs(10);
-/// A process without any environment could be one that is just becoming another program
-/// ([`crate::processes::kill_marked`]), so this one has some.
-const ROLE: (&str, &str) = ("AGENTD_ROLE", "nursery");
 
 /// The line, opened when it is first needed, and again when the nursery is gone.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ pub(crate) struct Line {
     open: Option<Open>,
     /// Nurseries that did not answer in time; they end when their wardens have.
     left: Vec<Child>,
+    /// Children that were started beside the nursery, by pid, with their start times: a pid may be reused.
+    beside: BTreeMap<i32, u64>,
 }
 
 #[derive(Debug)]
@@ -83,6 +85,29 @@ impl Line {
         }
     }
 
+    /// Notes a child that was started beside the nursery.
+    pub(crate) fn note(&mut self, child: Option<u32>) {
+        let process = child.and_then(|pid| read(i32::try_from(pid).ok()?));
+        self.beside
+            .extend(process.map(|process| (process.pid, process.started)));
+    }
+
+    /// The children that were started here and not waited for yet.
+    pub(crate) fn own_children(&mut self) -> BTreeSet<i32> {
+        // A nursery that was waited for is none any more: its pid may be another process's.
+        if let Some(open) = &mut self.open
+            && !matches!(open.child.try_wait(), Ok(None))
+        {
+            self.open = None;
+        }
+        self.left.retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        self.beside
+            .retain(|pid, started| read(*pid).is_some_and(|process| process.started == *started));
+        let nurseries = self.open.iter().map(|open| &open.child).chain(&self.left);
+        let nurseries = nurseries.filter_map(|child| i32::try_from(child.id()).ok());
+        nurseries.chain(self.beside.keys().copied()).collect()
+    }
+
     /// Leaves the nursery to itself: it ends when it has seen that, and its wardens have ended.
     fn hang_up(&mut self) {
         self.left.extend(self.open.take().map(|open| open.child));
@@ -99,7 +124,7 @@ impl Open {
             .arg0("agentd-warden")
             .args([WARDEN_ARG, NURSERY_ARG])
             .env_clear()
-            .envs([ROLE])
+            .env(mark::NAME, mark::of_the_nursery())
             .current_dir("/")
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())

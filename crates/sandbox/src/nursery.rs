@@ -8,6 +8,8 @@
 use crate::error::SandboxError;
 use crate::launch;
 use crate::leaf::enter;
+use crate::mounts::View;
+use crate::namespaces;
 use crate::passing::{receive, send};
 use crate::processes::{next_dead, signal};
 use fork::{Fork, fork};
@@ -41,6 +43,8 @@ pub(crate) struct Birth {
     pub(crate) workdir: PathBuf,
     /// The door of its group of processes.
     pub(crate) door: Option<PathBuf>,
+    /// The file system that it sees, in namespaces of its own.
+    pub(crate) view: Option<View>,
 }
 
 /// What became of it.
@@ -56,7 +60,8 @@ pub(crate) enum Born {
 pub(crate) enum Part {
     /// A warden that was just forked: its socket is its standard input.
     Warden,
-    /// Nothing: the daemon is gone, and so are all wardens.
+    /// Nothing more: the daemon is gone, and so are all wardens; or this process held the namespaces of a warden that
+    /// ended.
     Over,
 }
 
@@ -107,7 +112,7 @@ impl Nursery {
             let nursery = getpid();
             if self.bear() {
                 drop(self);
-                return begin(&birth, descriptors, nursery).map(|()| Part::Warden);
+                return begin(&birth, descriptors, nursery);
             }
         }
         self.see_out();
@@ -181,7 +186,7 @@ impl Nursery {
 }
 
 /// The first steps of a warden.
-fn begin(birth: &Birth, descriptors: Vec<OwnedFd>, nursery: Pid) -> Result<(), SandboxError> {
+fn begin(birth: &Birth, descriptors: Vec<OwnedFd>, nursery: Pid) -> Result<Part, SandboxError> {
     let failed = |errno: Errno| SandboxError::Message(errno.to_string());
     set_parent_process_death_signal(Some(Signal::KILL)).map_err(failed)?;
     if getppid() != Some(nursery) {
@@ -193,6 +198,14 @@ fn begin(birth: &Birth, descriptors: Vec<OwnedFd>, nursery: Pid) -> Result<(), S
         let _ = enter(door);
     }
     let socket = descriptors.into_iter().next().ok_or(SandboxError::WardenGone)?;
+    let socket = match &birth.view {
+        Some(view) => match namespaces::enter(view, socket)? {
+            Some(socket) => socket,
+            None => return Ok(Part::Over),
+        },
+        None => socket,
+    };
     dup2_stdin(socket).map_err(failed)?;
-    chdir(&birth.workdir).map_err(failed)
+    chdir(&birth.workdir).map_err(failed)?;
+    Ok(Part::Warden)
 }

@@ -3,7 +3,7 @@
 use crate::attempt::{ATTEMPT_ARG, HELD};
 use crate::bounds::Bounds;
 use crate::bubble;
-use crate::confinement::{Confinement, readable};
+use crate::confinement::{Builder, Confinement, readable};
 use crate::controlling::OWN_PROGRAM;
 use crate::environment::Environment;
 use crate::error::SandboxError;
@@ -24,6 +24,9 @@ use tokio::time::timeout;
 
 /// What was found out is kept here, in the data directory.
 const FILE: &str = "sandbox.json";
+/// What to do where the broker does not work.
+const BROKER_FIX: &str = "run agentd where seccomp's user notification works: Linux 5.19 or later, not below a tool that has \
+                          such a filter of its own (some container runtimes), and kernel.yama.ptrace_scope at most 1";
 /// How long finding out may take.
 const WITHIN: Duration = Duration::from_secs(20);
 /// How long the probe's own warden may take to end.
@@ -95,21 +98,30 @@ pub async fn probe(spec: &ProbeSpec) -> Result<Findings, SandboxError> {
         source,
     };
     fs::create_dir_all(&dir).map_err(failed)?;
-    let ((isolated, isolated_lasts), (confined, confined_lasts)) = tokio::join!(
-        level(spec, SandboxLevel::Isolated, &dir),
-        level(spec, SandboxLevel::Confined, &dir)
+    let ((builder, isolated), confined) = tokio::join!(
+        isolated(spec, &dir),
+        level(spec, SandboxLevel::Confined, Builder::Warden, &dir)
     );
     // It was made by us and holds nothing of worth.
     let _ = fs::remove_dir_all(&dir);
-    let abi = |found: &Result<u32, Refusal>| found.as_ref().ok().copied().unwrap_or(0);
+    let abi = |found: &Tried| found.abi.as_ref().ok().copied().unwrap_or(0);
+    let lasts = isolated.lasts && confined.lasts;
     let findings = Findings {
         landlock_abi: abi(&confined).max(abi(&isolated)),
-        isolated: finding(isolated),
-        confined: finding(confined),
+        broker: match confined.no_broker.or(isolated.no_broker) {
+            None => Finding::Works,
+            Some(message) => Finding::Missing(Refusal {
+                message,
+                fix: BROKER_FIX.to_owned(),
+            }),
+        },
+        builder,
+        isolated: finding(isolated.abi),
+        confined: finding(confined.abi),
         root: rustix::process::geteuid().is_root(),
         kernel: kernel_limits(),
     };
-    if !(isolated_lasts && confined_lasts) {
+    if !lasts {
         return Ok(findings);
     }
     let record = Record {
@@ -138,40 +150,109 @@ fn circumstances(spec: &ProbeSpec) -> String {
     let bwrap = bubble::find(&spec.environment);
     let user = rustix::process::geteuid().as_raw();
     let kernel = kernel_limits();
+    // What an operator changes to allow user namespaces.
+    let switches = [
+        "user/max_user_namespaces",
+        "kernel/apparmor_restrict_unprivileged_userns",
+    ]
+    .map(|name| fs::read_to_string(Path::new("/proc/sys").join(name)).unwrap_or_default());
+    let profiles = fs::metadata("/etc/apparmor.d")
+        .and_then(|found| found.modified())
+        .ok();
     format!(
-        "{} {program:?} {bwrap:?} {user} {kernel:?} {:?}",
+        "{} {program:?} {bwrap:?} {user} {kernel:?} {:?} {switches:?} {profiles:?}",
         boot.trim(),
         spec.read
     )
 }
 
-/// What was found of a level, and whether that is for good: a machine that was too busy to answer says nothing of its
-/// kernel, so the next start asks again.
-async fn level(spec: &ProbeSpec, level: SandboxLevel, dir: &Path) -> (Result<u32, Refusal>, bool) {
-    let mut found = timeout(WITHIN, try_level(spec, level, dir)).await;
+/// What makes the namespaces, and what was found. Bubblewrap is only tried where the warden cannot make them.
+async fn isolated(spec: &ProbeSpec, dir: &Path) -> (Builder, Tried) {
+    let own = level(spec, SandboxLevel::Isolated, Builder::Warden, dir).await;
+    if own.abi.is_err() && bubble::find(&spec.environment).is_some() {
+        let other = level(spec, SandboxLevel::Isolated, Builder::Bubblewrap, dir).await;
+        if other.abi.is_ok() {
+            let lasts = own.lasts && other.lasts;
+            return (Builder::Bubblewrap, Tried { lasts, ..other });
+        }
+    }
+    (Builder::Warden, own)
+}
+
+/// What was found of a level.
+struct Tried {
+    /// The version of Landlock in use, or what is missing.
+    abi: Result<u32, Refusal>,
+    /// It works, but only without the broker: why.
+    no_broker: Option<String>,
+    /// That is for good: a machine that was too busy to answer says nothing of its kernel, so the next start asks again.
+    lasts: bool,
+}
+
+/// Tries a level with the broker, and without where that does not work.
+async fn level(spec: &ProbeSpec, level: SandboxLevel, builder: Builder, dir: &Path) -> Tried {
+    let (abi, lasts) = one_way(spec, (level, builder), dir, true).await;
+    let why = match abi {
+        Err(why) if lasts => why,
+        abi => {
+            return Tried {
+                abi,
+                no_broker: None,
+                lasts,
+            };
+        }
+    };
+    match one_way(spec, (level, builder), dir, false).await {
+        (Ok(abi), lasts) => Tried {
+            abi: Ok(abi),
+            no_broker: Some(why.message),
+            lasts,
+        },
+        (Err(_), _) => Tried {
+            abi: Err(why),
+            no_broker: None,
+            lasts,
+        },
+    }
+}
+
+async fn one_way(
+    spec: &ProbeSpec,
+    kind: (SandboxLevel, Builder),
+    dir: &Path,
+    broker: bool,
+) -> (Result<u32, Refusal>, bool) {
+    let mut found = timeout(WITHIN, try_level(spec, kind, dir, broker)).await;
     if found.is_err() {
-        found = timeout(WITHIN, try_level(spec, level, dir)).await;
+        found = timeout(WITHIN, try_level(spec, kind, dir, broker)).await;
     }
     let (message, lasting) = match found {
         Ok(Ok(abi)) => return (Ok(abi), true),
         Ok(Err(message)) => (message, true),
         Err(_) => (format!("twice no answer within {} s", WITHIN.as_secs()), false),
     };
-    let fix = fix(level, &message);
+    let fix = fix(kind.0);
     (Err(Refusal { fix, message }), lasting)
 }
 
-fn fix(level: SandboxLevel, message: &str) -> String {
+/// Ubuntu lets only programs with a profile use what a user namespace gives.
+fn restricted_by_apparmor() -> bool {
+    let switch = fs::read_to_string("/proc/sys/kernel/apparmor_restrict_unprivileged_userns");
+    switch.is_ok_and(|value| value.trim() == "1")
+}
+
+fn fix(level: SandboxLevel) -> String {
     let fix = match level {
-        SandboxLevel::Isolated if message.contains("not on the PATH") => {
-            "install bubblewrap (apt-get install bubblewrap) and start agentd again"
+        SandboxLevel::Isolated if restricted_by_apparmor() => {
+            "give agentd an AppArmor profile that allows user namespaces (docs/security/namespaces.md has it), or install \
+             bubblewrap where the system has a profile for it; then start agentd again"
         }
         SandboxLevel::Isolated => {
             "allow user namespaces (sysctl user.max_user_namespaces; in a container a seccomp profile that permits \
              unshare and mount), or work at the level confined"
         }
         SandboxLevel::Confined | SandboxLevel::None => {
-            "boot a kernel of 6.2 or later with Landlock (lsm=landlock,...), install bubblewrap, or, if this machine is \
+            "boot a kernel of 6.2 or later with Landlock (lsm=landlock,...), or, if this machine is \
              itself the sandbox, set sandbox.level = \"none\" and sandbox.require = \"none\""
         }
     };
@@ -179,12 +260,17 @@ fn fix(level: SandboxLevel, message: &str) -> String {
 }
 
 /// Runs what must work and what must not. The version of Landlock in use.
-async fn try_level(spec: &ProbeSpec, level: SandboxLevel, dir: &Path) -> Result<u32, String> {
+async fn try_level(
+    spec: &ProbeSpec,
+    (level, builder): (SandboxLevel, Builder),
+    dir: &Path,
+    broker: bool,
+) -> Result<u32, String> {
     let text = |error: io::Error| error.to_string();
-    let name = if level == SandboxLevel::Isolated {
-        "isolated"
-    } else {
-        "confined"
+    let name = match (level, builder) {
+        (SandboxLevel::Isolated, Builder::Warden) => "isolated",
+        (SandboxLevel::Isolated, Builder::Bubblewrap) => "bubblewrap",
+        (SandboxLevel::Confined | SandboxLevel::None, _) => "confined",
     };
     let (workdir, outside) = (dir.join(name), dir.join(format!("{name}-outside")));
     fs::create_dir_all(&workdir).map_err(text)?;
@@ -193,9 +279,9 @@ async fn try_level(spec: &ProbeSpec, level: SandboxLevel, dir: &Path) -> Result<
     // A path of the settings may hold the place of the attempts.
     read.retain(|path| !dir.starts_with(path));
     let walls = Confinement {
-        level,
-        temp: dir.join(format!("{name}-temp")),
-        read,
+        builder,
+        broker,
+        ..Confinement::new(level, dir.join(format!("{name}-temp")), read)
     };
     let warden = WardenSpec {
         exe: spec.exe.clone(),
@@ -207,7 +293,12 @@ async fn try_level(spec: &ProbeSpec, level: SandboxLevel, dir: &Path) -> Result<
     let (warden, abi) = Warden::spawn_confined(&warden, &walls)
         .await
         .map_err(|error| error.to_string())?;
-    let tried = attempts(&warden, &workdir, &outside, level).await;
+    let mut tried = attempts(&warden, &workdir, &outside, level).await;
+    if broker && tried.is_ok() {
+        let guarded = workdir.join(".git").display().to_string();
+        let wrote = attempt(&warden, &workdir, "write", guarded).await;
+        tried = wrote.and_then(|exit| expect("a command can write a protected name", exit, HELD));
+    }
     warden.close(CLOSE_WITHIN).await;
     tried.map(|()| abi)
 }
@@ -223,20 +314,10 @@ async fn attempts(
     fs::write(&canary, "canary").map_err(text)?;
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(text)?;
     let address = listener.local_addr().map_err(text)?;
-    let run = |argv: Vec<String>| exit(warden, argv, workdir);
-    let attempt = |kind: &str, target: String| {
-        // The attempts are made by this program, wherever it lies.
-        run(vec![
-            OWN_PROGRAM.into(),
-            WARDEN_ARG.into(),
-            ATTEMPT_ARG.into(),
-            kind.into(),
-            target,
-        ])
-    };
+    let attempt = |kind: &'static str, target: String| attempt(warden, workdir, kind, target);
     let inside = workdir.join("written").display().to_string();
     let (nothing, write, wrote, read, connect) = tokio::join!(
-        run(vec!["true".to_owned()]),
+        exit(warden, vec!["true".to_owned()], workdir),
         attempt("write", inside),
         attempt("write", target.display().to_string()),
         attempt("read", canary.display().to_string()),
@@ -254,6 +335,13 @@ async fn attempts(
         return Err("a command can write outside of its directory".to_owned());
     }
     Ok(())
+}
+
+/// An attempt, made by this program, wherever it lies.
+async fn attempt(warden: &Warden, workdir: &Path, kind: &str, target: String) -> Result<Exit, String> {
+    let words = [OWN_PROGRAM, WARDEN_ARG, ATTEMPT_ARG, kind].map(str::to_owned);
+    let argv = words.into_iter().chain([target]).collect();
+    exit(warden, argv, workdir).await
 }
 
 fn expect(otherwise: &str, exit: Exit, code: u8) -> Result<(), String> {

@@ -93,7 +93,7 @@ pub(crate) fn below(home: i32) -> Table {
 const TRIES: usize = 16;
 
 /// The children of all threads of a process.
-fn children(pid: i32) -> Option<Vec<i32>> {
+pub(crate) fn children(pid: i32) -> Option<Vec<i32>> {
     (0..TRIES).find_map(|_| children_now(pid))
 }
 
@@ -127,15 +127,15 @@ pub(crate) fn next_dead() -> Option<(i32, WaitStatus)> {
     }
 }
 
-/// Bytes of memory that a process holds, without what it has from files.
-pub(crate) fn held(pid: i32) -> u64 {
+/// Bytes of memory that are a process's own, and whether it also maps shared memory.
+pub(crate) fn held(pid: i32) -> (u64, bool) {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let lines = text.lines().filter_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        let kib = value.trim().strip_suffix(" kB")?.parse::<u64>().ok()?;
-        matches!(name, "RssAnon" | "RssShmem").then_some(kib)
-    });
-    lines.sum::<u64>().saturating_mul(1_024)
+    let kib = |name| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim().strip_suffix(" kB")?.parse::<u64>().ok()
+    };
+    let own = kib("RssAnon:").unwrap_or(0).saturating_mul(1_024);
+    (own, kib("RssShmem:").is_some_and(|shared| shared > 0))
 }
 
 /// The processes of `seeds` and all below them.
@@ -180,19 +180,44 @@ enum Mark {
     Empty,
 }
 
-/// Kills every process whose environment carries the marker: what a warden leaves behind when it is itself killed.
-/// A process that is just becoming another program has no environment for a moment, so one clean look proves nothing.
-pub(crate) fn kill_marked(marker: &str) {
+/// Runs work on processes and their groups beside the async threads. It ends in bounded time: it touches no session's files.
+#[expect(clippy::disallowed_methods, reason = "it touches no session's files")]
+pub(crate) async fn beside<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, tokio::task::JoinError> {
+    tokio::task::spawn_blocking(work).await
+}
+
+/// Whether a process has such a variable in its environment. A process that is just becoming another program has none for a
+/// moment, so this looks a few times.
+pub(crate) fn any_marked(is_ours: impl Fn(&[u8]) -> bool) -> bool {
+    (0..3).any(|look| {
+        if look > 0 {
+            let _ = poll(&mut [], Some(&LOOK_AGAIN));
+        }
+        let mut living = table()
+            .into_values()
+            .filter(|process| !process.dead && !process.kernel);
+        living.any(|process| mark_of(process.pid, &is_ours) == Mark::Ours)
+    })
+}
+
+/// Kills every process that has such a variable in its environment, and returns how many there were. It waits until a few
+/// looks in a row found none, and no process whose environment is empty.
+pub(crate) fn kill_marked(is_ours: impl Fn(&[u8]) -> bool) -> usize {
     let own = i32::try_from(std::process::id()).unwrap_or(0);
     let mut clean = 0;
+    let mut killed = BTreeSet::new();
     for _ in 0..LOOKS {
-        let marks: Vec<(i32, Mark)> = table()
-            .values()
+        let marks: Vec<(Process, Mark)> = table()
+            .into_values()
             .filter(|process| !process.dead && !process.kernel && process.pid != own)
-            .map(|process| (process.pid, mark_of(process.pid, marker)))
+            .map(|process| (process, mark_of(process.pid, &is_ours)))
             .collect();
-        for (pid, _) in marks.iter().filter(|(_, mark)| *mark == Mark::Ours) {
-            signal(*pid, Signal::KILL);
+        let ours = marks.iter().filter(|(_, mark)| *mark == Mark::Ours);
+        for (process, _) in ours {
+            signal(process.pid, Signal::KILL);
+            killed.insert((process.pid, process.started));
         }
         clean = if marks.iter().all(|(_, mark)| *mark == Mark::NotOurs) {
             clean + 1
@@ -200,23 +225,18 @@ pub(crate) fn kill_marked(marker: &str) {
             0
         };
         if clean >= CLEAN_LOOKS {
-            return;
+            break;
         }
         // Without descriptors this only waits.
         let _ = poll(&mut [], Some(&LOOK_AGAIN));
     }
+    killed.len()
 }
 
-fn mark_of(pid: i32, marker: &str) -> Mark {
+fn mark_of(pid: i32, is_ours: impl Fn(&[u8]) -> bool) -> Mark {
     match fs::read(format!("/proc/{pid}/environ")) {
         Ok(environ) if environ.is_empty() => Mark::Empty,
-        Ok(environ)
-            if environ
-                .split(|byte| *byte == 0)
-                .any(|variable| variable == marker.as_bytes()) =>
-        {
-            Mark::Ours
-        }
+        Ok(environ) if environ.split(|byte| *byte == 0).any(is_ours) => Mark::Ours,
         Ok(_) | Err(_) => Mark::NotOurs,
     }
 }

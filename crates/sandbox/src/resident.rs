@@ -15,7 +15,6 @@ use crate::nursery::{self, Part};
 use crate::passing::receive;
 use crate::privileges;
 use crate::processes::{self, next_dead, signal, table};
-use crate::repository::Guard;
 use crate::spawner::{self, Job, Spawner};
 use crate::watch::Watch;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -90,7 +89,6 @@ struct Resident {
     /// The thread that starts the commands: behind the walls where there are any, else there from the first command on.
     spawner: Option<Spawner>,
     watch: Watch,
-    guard: Guard,
     /// Commands that were killed for what they used.
     exceeded: BTreeMap<u64, Exceeded>,
 }
@@ -116,7 +114,6 @@ impl Resident {
             ending: Vec::new(),
             spawner: None,
             watch: Watch::new(Bounds::default(), Vec::new(), None),
-            guard: Guard::none(),
             exceeded: BTreeMap::new(),
         })
     }
@@ -173,7 +170,6 @@ impl Resident {
         while let Some((pid, status)) = next_dead() {
             if let Some(id) = self.leaders.remove(&pid) {
                 self.running.remove(&id);
-                self.guard.look();
                 let (code, signal) = (status.exit_status(), status.terminating_signal());
                 let exceeded = self.exceeded.remove(&id);
                 let exceeded = exceeded.or_else(|| file_too_large(code, signal, self.watch.bounds()));
@@ -194,11 +190,9 @@ impl Resident {
                 bounds,
                 places,
                 shared,
-                guarded,
                 environment,
             } => {
                 self.environment = environment;
-                self.guard = guarded.map_or_else(Guard::none, |dir| Guard::over(&dir));
                 self.watch = Watch::new(bounds, places, shared);
                 // The first to go when the machine itself has no memory left. Where it cannot be said, all are equal.
                 let _ = std::fs::write("/proc/self/oom_score_adj", FIRST_TO_GO);

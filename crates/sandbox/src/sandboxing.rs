@@ -1,8 +1,10 @@
 //! How a node confines the commands of its sessions: decided once at its start.
 
-use crate::confinement::Confinement;
+use crate::confinement::{Builder, Confinement};
+use crate::hidden::Hidden;
 use crate::level::Refusal;
 use crate::slot::{WardenSlot, WardenSpec};
+use agentd_protected::ProtectedPaths;
 use agentd_protocol::SandboxLevel;
 use std::path::PathBuf;
 
@@ -15,10 +17,18 @@ pub enum Sandboxing {
     Walls {
         /// How strong.
         level: SandboxLevel,
+        /// What makes the namespaces of isolated sessions.
+        builder: Builder,
         /// The sessions' temporary directories are made in here.
         temp: PathBuf,
         /// What commands may read besides their own directories.
         read: Vec<PathBuf>,
+        /// What they may not read there.
+        hidden: Hidden,
+        /// Which paths of a working directory commands must not write.
+        protected: ProtectedPaths,
+        /// The warden carries out calls that change names and modes.
+        broker: bool,
     },
     /// The walls that the settings ask for are not there: no command runs.
     Missing(Refusal),
@@ -49,11 +59,23 @@ impl Sandboxing {
         match self {
             Self::None => WardenSlot::new(spec),
             Self::Missing(why) => WardenSlot::refusing(spec, why.clone()),
-            Self::Walls { level, temp, read } => {
+            Self::Walls {
+                level,
+                builder,
+                temp,
+                read,
+                hidden,
+                protected,
+                broker,
+            } => {
+                let mut read = read.clone();
+                read.retain(|path| !hidden.matches(&spec.workdir, path));
                 let walls = Confinement {
-                    level: *level,
-                    temp: temp.join(name),
-                    read: read.clone(),
+                    builder: *builder,
+                    hidden: hidden.clone(),
+                    protected: protected.clone(),
+                    broker: *broker,
+                    ..Confinement::new(*level, temp.join(name), read)
                 };
                 WardenSlot::confined(spec, walls)
             }

@@ -5,13 +5,15 @@ use crate::confinement::Confinement;
 use crate::environment::Environment;
 use crate::error::SandboxError;
 use crate::ground::identity;
+use crate::keeper::in_workdir;
 use crate::level::Refusal;
 use crate::network::Network;
 use crate::warden::Warden;
+use agentd_file_work::FileWork;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
 /// How a warden is started.
 #[derive(Debug, Clone)]
@@ -36,9 +38,25 @@ pub struct WardenSlot(Arc<Slot>);
 struct Slot {
     spec: WardenSpec,
     walls: Walls,
-    /// The directory that the session began in. A command of another session may have put a link in its place.
-    ground: Option<(u64, u64)>,
+    /// The directory that the session began in, looked at since then. A command of another session may have put a link in
+    /// its place.
+    ground: OnceCell<Ground>,
     place: Mutex<Place>,
+}
+
+/// Device and inode of a directory that is there.
+type Ground = Option<(u64, u64)>;
+
+impl Slot {
+    async fn ground(&self) -> Result<Ground, SandboxError> {
+        let found = self.ground.get_or_try_init(|| self.found()).await;
+        found.copied()
+    }
+
+    async fn found(&self) -> Result<Ground, SandboxError> {
+        let workdir = self.spec.workdir.clone();
+        in_workdir(&self.spec, move || identity(&workdir)).await
+    }
 }
 
 /// What is around the commands of a slot.
@@ -66,10 +84,16 @@ impl WardenSlot {
         Self::with(spec, Walls::None)
     }
 
-    /// An empty slot whose commands stay behind walls.
+    /// An empty slot whose commands stay behind walls. It looks at the working directory, so it needs a runtime.
     #[must_use]
     pub fn confined(spec: WardenSpec, walls: Confinement) -> Self {
-        Self::with(spec, Walls::Confinement(walls))
+        let slot = Self::with(spec, Walls::Confinement(walls));
+        let early = slot.clone();
+        tokio::spawn(async move {
+            // A look that fails is made again by the first command, which reports the error.
+            let _ = early.0.ground().await;
+        });
+        slot
     }
 
     /// A slot that runs nothing and says why (I7).
@@ -79,11 +103,10 @@ impl WardenSlot {
     }
 
     fn with(spec: WardenSpec, walls: Walls) -> Self {
-        let ground = identity(&spec.workdir);
         Self(Arc::new(Slot {
             spec,
             walls,
-            ground,
+            ground: OnceCell::new(),
             place: Mutex::new(Place::Empty),
         }))
     }
@@ -101,7 +124,7 @@ impl WardenSlot {
         }
         let warden = match &self.0.walls {
             Walls::None => Warden::spawn(&self.0.spec).await?,
-            Walls::Confinement(walls) if identity(&self.0.spec.workdir) == self.0.ground => {
+            Walls::Confinement(walls) if self.0.ground().await? == self.0.found().await? => {
                 Warden::spawn_confined(&self.0.spec, walls).await?.0
             }
             Walls::Confinement(_) => {
@@ -139,8 +162,11 @@ impl WardenSlot {
             Place::Empty | Place::Closed => true,
         };
         if let Walls::Confinement(walls) = &self.0.walls {
+            let temp = walls.temp.clone();
+            let files = FileWork::of_directory(&temp);
             // What is left of it goes with the next start of the daemon.
-            let _ = tokio::fs::remove_dir_all(&walls.temp).await;
+            let removed = files.run(&walls.temp, within, move || std::fs::remove_dir_all(temp));
+            let _ = removed.await;
         }
         gone
     }

@@ -2,8 +2,10 @@
 //! starts inherits both; the warden's first thread stays outside, so that no command can signal it, and sees the process
 //! table. It stands behind that thread and the daemon when they want the processor, and what it starts stands there, too.
 
+use crate::broker::{self, Broker};
 use crate::confinement::Confinement;
 use crate::{forwarder, landlocked, launch, privileges, processes, syscalls};
+use agentd_seccomp_notify::Listener;
 use nix::unistd::gettid;
 use rustix::fd::OwnedFd;
 use rustix::process::{getpriority_process, setpriority_process};
@@ -15,6 +17,9 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 const NICER: i32 = 5;
 /// The nicest there is.
 const NICEST: i32 = 19;
+
+/// How an error begins that means that the kernel hands over no calls.
+pub(crate) const NO_BROKER: &str = "seccomp's user notification is not there";
 
 /// A command to start.
 pub(crate) struct Job {
@@ -59,14 +64,31 @@ impl Spawner {
         }
         let (jobs, queue) = sync_channel(1);
         let (ready, confined) = sync_channel(1);
-        thread()
-            .spawn(move || {
-                let done = confine(&walls, &workdir, network);
+        let protected = walls.broker.then(|| walls.protected.clone());
+        let begin = move || match protected {
+            Some(protected) => {
+                let done = Broker::prepare(&walls, &workdir, protected);
+                let done = done.and_then(|broker| brokered(broker, walls, workdir, network, queue));
+                match done {
+                    Ok((abi, mut broker, listener)) => {
+                        if ready.send(Ok(abi)).is_ok() {
+                            broker.serve(listener);
+                        }
+                    }
+                    // Who asked waits for this.
+                    Err(message) => drop(ready.send(Err(message))),
+                }
+            }
+            None => {
+                let done = confine(&walls, &workdir, network, None);
                 let good = done.is_ok();
                 if ready.send(done).is_ok() && good {
                     serve(&queue);
                 }
-            })
+            }
+        };
+        thread()
+            .spawn(begin)
             .map_err(|error| format!("the thread that starts commands: {error}"))?;
         let abi = confined
             .recv()
@@ -83,7 +105,45 @@ impl Spawner {
     }
 }
 
-fn confine(walls: &Confinement, workdir: &Path, network: bool) -> Result<u32, String> {
+/// Starts the thread that starts commands below the broker's: what is behind its walls, the broker may look at. Also what
+/// the broker listens to.
+fn brokered(
+    broker: Broker,
+    walls: Confinement,
+    workdir: PathBuf,
+    network: bool,
+    queue: Receiver<Asked>,
+) -> Result<(u32, Broker, Listener), String> {
+    let (ready, confined) = sync_channel(1);
+    let broker_thread = gettid().as_raw();
+    let begin = move || {
+        let listened = |abi| {
+            let listener = broker::listen();
+            listener
+                .map(|listener| (abi, listener))
+                .map_err(|error| no_listener(&error))
+        };
+        let done = confine(&walls, &workdir, network, Some(broker_thread)).and_then(listened);
+        let good = done.is_ok();
+        if ready.send(done).is_ok() && good {
+            serve(&queue);
+        }
+    };
+    thread()
+        .spawn(begin)
+        .map_err(|error| format!("the thread that starts commands: {error}"))?;
+    let gone = |_| "the thread that starts commands ended".to_owned();
+    let (abi, listener) = confined.recv().map_err(gone)??;
+    broker.begin()?;
+    Ok((abi, broker, listener))
+}
+
+fn no_listener(error: &io::Error) -> String {
+    format!("{NO_BROKER}: {error}")
+}
+
+/// Confines the calling thread. `broker` is another thread of this process that no command may signal.
+fn confine(walls: &Confinement, workdir: &Path, network: bool, broker: Option<i32>) -> Result<u32, String> {
     let abi = landlocked::restrict(walls, workdir, network)?;
     // This thread is behind the same walls as its commands, so the walls do not keep them from it: its number does. The
     // nursery and the daemon are above it.
@@ -92,6 +152,7 @@ fn confine(walls: &Confinement, workdir: &Path, network: bool) -> Result<u32, St
     let own = [gettid().as_raw(), nix::unistd::getpid().as_raw()];
     let spared: Vec<i32> = own
         .into_iter()
+        .chain(broker)
         .chain(parent)
         .chain(above.filter(|pid| *pid > 1))
         .collect();

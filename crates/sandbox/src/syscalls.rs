@@ -89,16 +89,44 @@ const REFUSED_HERE: &[libc::c_long] = &[];
 #[cfg(target_arch = "x86_64")]
 const MODES: &[(libc::c_long, u8)] = &[
     (libc::SYS_chmod, 1),
+    (libc::SYS_creat, 1),
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
     (libc::SYS_fchmodat2, 2),
+    (libc::SYS_mkdir, 1),
+    (libc::SYS_mkdirat, 2),
+    (libc::SYS_mknod, 1),
+    (libc::SYS_mknodat, 2),
 ];
 #[cfg(not(target_arch = "x86_64"))]
 const MODES: &[(libc::c_long, u8)] = &[
     (libc::SYS_fchmod, 1),
     (libc::SYS_fchmodat, 2),
     (libc::SYS_fchmodat2, 2),
+    (libc::SYS_mkdirat, 2),
+    (libc::SYS_mknodat, 2),
 ];
+
+/// With the positions of flags and mode: the mode means something only when a file is made.
+#[cfg(target_arch = "x86_64")]
+const OPENS: &[(libc::c_long, u8, u8)] = &[(libc::SYS_open, 1, 2), (libc::SYS_openat, 2, 3)];
+#[cfg(not(target_arch = "x86_64"))]
+const OPENS: &[(libc::c_long, u8, u8)] = &[(libc::SYS_openat, 2, 3)];
+/// Flags that make a file.
+const MAKING: [i32; 2] = [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY];
+
+/// Their arguments lie in memory, where a filter cannot look. Programs fall back to older calls.
+const UNSEEN: [libc::c_long; 5] = [
+    libc::SYS_clone3,
+    libc::SYS_openat2,
+    SYS_SETXATTRAT,
+    SYS_REMOVEXATTRAT,
+    SYS_FILE_SETATTR,
+];
+/// The same on every machine, and newer than the library that names the others.
+const SYS_SETXATTRAT: libc::c_long = 463;
+const SYS_REMOVEXATTRAT: libc::c_long = 466;
+const SYS_FILE_SETATTR: libc::c_long = 469;
 
 /// With the position of the process: only for oneself (0). Landlock has no word about these.
 const ONLY_FOR_ITSELF: &[(libc::c_long, u8)] = &[
@@ -163,14 +191,48 @@ fn programs(
         let refuse = SeccompAction::Errno(errno.unsigned_abs());
         SeccompFilter::new(rules, SeccompAction::Allow, refuse, arch)?.try_into()
     };
-    // Its flags lie in memory, where a filter cannot look; the C library then falls back to clone.
-    let unknown = Rules::from([(libc::SYS_clone3, Vec::new())]);
+    let unknown = UNSEEN.map(|call| (call, Vec::new())).into();
     Ok(vec![
         no_foreign_numbers(),
         compile(unknown, libc::ENOSYS)?,
+        // A process that hides its memory could not be answered by the broker, so it is told that it does.
+        compile(hiding()?, 0)?,
         compile(refusals(level, spared)?, libc::EPERM)?,
+        compile(opens()?, libc::EPERM)?,
         compile(sockets(level, network)?, libc::EPERM)?,
     ])
+}
+
+/// A process that hides its memory.
+fn hiding() -> Result<Rules, seccompiler::BackendError> {
+    let is = |position, value: i32| {
+        let value = u64::from(value.unsigned_abs());
+        SeccompCondition::new(position, SeccompCmpArgLen::Dword, SeccompCmpOp::Eq, value)
+    };
+    let rule = SeccompRule::new(vec![is(0, libc::PR_SET_DUMPABLE)?, is(1, 0)?])?;
+    Ok(Rules::from([(libc::SYS_prctl, vec![rule])]))
+}
+
+/// Opens that make a file with the rights of its owner.
+fn opens() -> Result<Rules, seccompiler::BackendError> {
+    let has = |position, bit: u64| {
+        SeccompCondition::new(
+            position,
+            SeccompCmpArgLen::Dword,
+            SeccompCmpOp::MaskedEq(bit),
+            bit,
+        )
+    };
+    let mut rules = Rules::new();
+    for (call, flags, mode) in OPENS {
+        for making in MAKING.map(|flag| u64::from(flag.unsigned_abs())) {
+            for bit in SET_ID_BITS {
+                let rule = SeccompRule::new(vec![has(*flags, making)?, has(*mode, bit)?])?;
+                rules.entry(*call).or_default().push(rule);
+            }
+        }
+    }
+    Ok(rules)
 }
 
 fn refusals(level: SandboxLevel, spared: &[i32]) -> Result<Rules, seccompiler::BackendError> {

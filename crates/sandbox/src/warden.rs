@@ -5,11 +5,13 @@ use crate::confinement::Confinement;
 use crate::environment::Environment;
 use crate::error::SandboxError;
 use crate::frame::{self, Report, Request};
+use crate::ground::real;
 use crate::keeper;
 use crate::piped::output_pipe;
 use crate::running::{Exit, Running};
 use crate::slot::WardenSpec;
 use crate::talk::{Outgoing, read_reports, write_requests};
+use agentd_protected::named_by_git;
 use agentd_protocol::SandboxLevel;
 use rustix::fd::OwnedFd;
 use std::collections::HashMap;
@@ -95,9 +97,10 @@ impl Warden {
     /// When the process cannot be started or the walls cannot be built; nothing has run then.
     pub async fn spawn_confined(spec: &WardenSpec, walls: &Confinement) -> Result<(Self, u32), SandboxError> {
         let (stand, standing) = oneshot::channel();
-        let warden = Self::process(spec, Some(walls), stand).await?;
+        let walls = with_git(spec, walls.clone()).await?;
+        let warden = Self::process(spec, Some(&walls), stand).await?;
         let request = Request::Confine {
-            walls: walls.clone(),
+            walls,
             workdir: spec.workdir.clone(),
             network: spec.network.is_some(),
         };
@@ -341,7 +344,6 @@ fn bind(spec: &WardenSpec, walls: Option<&Confinement>, environment: &Environmen
         bounds: spec.bounds,
         places: std::iter::once(spec.workdir.clone()).chain(temp).collect(),
         shared: own.map(|_| PathBuf::from("/dev/shm")),
-        guarded: walls.map(|_| spec.workdir.clone()),
         environment: environment
             .iter()
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -354,4 +356,27 @@ fn with_pwd(mut env: Vec<(String, String)>, cwd: &std::path::Path) -> Vec<(Strin
         env.push(("PWD".to_owned(), cwd.to_owned()));
     }
     env
+}
+
+/// Adds what git's configuration names in the working directory. The daemon reads it, because behind the walls the
+/// configuration of the user may be out of sight. Where it cannot tell which files git runs, commands get no directory
+/// to write in (I7).
+async fn with_git(spec: &WardenSpec, mut walls: Confinement) -> Result<Confinement, SandboxError> {
+    let home = spec.environment.iter().find(|(name, _)| *name == "HOME");
+    let home = home.map(|(_, home)| PathBuf::from(home));
+    let workdir = spec.workdir.clone();
+    let read = move || real(&workdir).map(|workdir| named_by_git(&workdir, home.as_deref(), &[]));
+    let named = keeper::in_workdir(spec, read).await?;
+    let named = named.map_err(|source| SandboxError::Workdir {
+        path: spec.workdir.clone(),
+        source,
+    })?;
+    walls.protected = walls.protected.with_named(named);
+    match walls.protected.everything() {
+        Some(why) => Err(SandboxError::Unsupported {
+            message: why.to_owned(),
+            fix: "make the configuration readable and shorter, then try again".to_owned(),
+        }),
+        None => Ok(walls),
+    }
 }

@@ -4,6 +4,7 @@
 use crate::bounds::{Bound, Bounds, Exceeded};
 use crate::new_files::NewFiles;
 use crate::processes::{Process, Table, held};
+use crate::shared_memory::{MemoryFiles, of_the_machine};
 use rustix::param::page_size;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -83,14 +84,27 @@ impl Watch {
         if all().map(|process| process.threads).sum::<u64>() > self.bounds.processes {
             return Some((Bound::Processes, self.bounds.processes));
         }
-        let shared = self.shared.as_deref().map_or(0, in_memory);
+        let place = self.shared.as_deref().map_or(0, in_memory);
         let resident: u64 = all().map(|process| process.pages).sum::<u64>() * self.page;
-        if resident + shared <= self.bounds.memory {
+        // Reading descriptors takes time; most sessions have far less than what would make it necessary.
+        let most = of_the_machine().unwrap_or(u64::MAX);
+        if resident.saturating_add(place).saturating_add(most) <= self.bounds.memory {
+            return None;
+        }
+        let files = MemoryFiles::open_in(living.iter().copied(), self.shared.is_none());
+        let shared = place.saturating_add(files.bytes());
+        if resident.saturating_add(shared) <= self.bounds.memory {
             return None;
         }
         // What programs share with each other was counted for each of them: look closer.
-        let own: u64 = all().map(|process: &Process| held(process.pid)).sum();
-        (own + shared > self.bounds.memory).then_some((Bound::Memory, self.bounds.memory))
+        let own: u64 = all()
+            .map(|process: &Process| {
+                let (own, maps_shared) = held(process.pid);
+                let mapped = maps_shared.then(|| files.other_mapped(process.pid, self.shared.is_some()));
+                own.saturating_add(mapped.unwrap_or(0))
+            })
+            .sum();
+        (own.saturating_add(shared) > self.bounds.memory).then_some((Bound::Memory, self.bounds.memory))
     }
 }
 

@@ -27,6 +27,7 @@ mod cases {
             redteam_40_a_fork_bomb_is_ended_and_told,
             redteam_40_threads_count_as_processes,
             redteam_40_a_memory_hog_is_ended_and_told,
+            redteam_40_memory_files_count_and_count_once,
             redteam_40_a_file_without_end_is_ended_and_told,
             redteam_40_too_many_new_files_are_ended_and_told,
             redteam_40_a_gigabyte_of_output_flows_through,
@@ -114,11 +115,7 @@ mod cases {
         if level == Open {
             return Warden::spawn(&spec).await.unwrap();
         }
-        let walls = Confinement {
-            level,
-            temp: dir.join("temp"),
-            read: readable(&environment(), &[]),
-        };
+        let walls = Confinement::new(level, dir.join("temp"), readable(&environment(), &[]));
         Warden::spawn_confined(&spec, &walls).await.unwrap().0
     }
 
@@ -181,6 +178,60 @@ mod cases {
         // Not one that holds much, but many that hold little.
         let crowd = "for i in 1 2 3 4; do perl -e 'my $a = \"x\" x (60 << 20); sleep 600' & done; wait";
         ended(crowd, small(), Bound::Memory, 192 << 20).await;
+    }
+
+    async fn redteam_40_memory_files_count_and_count_once() {
+        let bounds = Bounds {
+            file: 1 << 30,
+            ..small()
+        };
+        let prelude = "import os, mmap, time\n\
+                       def fill(mib):\n\
+                       \x20f = os.memfd_create('x')\n\
+                       \x20for _ in range(mib): os.write(f, b'x' * (1 << 20))\n\
+                       \x20return f\n";
+        let python = |body: &str| format!("exec python3 -c \"{prelude}{body}\"");
+        let probe = World::new(Open, bounds).await.sh(&python("fill(1)")).await;
+        if probe.exit.code != Some(0) {
+            skipped("no python3 with memfd_create", "bounds");
+            return;
+        }
+        let mapped = "f = fill(MIB); m = mmap.mmap(f, MIB << 20); m[::4096]; os.close(f); time.sleep(END)";
+        let deleted = "n = '/dev/shm/agentd-' + str(os.getpid())\n\
+                       try: f = os.open(n, os.O_CREAT | os.O_RDWR); os.unlink(n)\n\
+                       except PermissionError: f = os.memfd_create('no /dev/shm here')\n\
+                       for _ in range(MIB): os.write(f, b'x' * (1 << 20))\n\
+                       time.sleep(END)";
+        let attacks = [
+            "f = fill(MIB); time.sleep(END)",
+            "f = [fill(1) for _ in range(MIB)]; time.sleep(END)",
+            mapped,
+            deleted,
+        ];
+        for attack in attacks {
+            let script = |mib, end| python(&attack.replace("MIB", mib).replace("END", end));
+            ended(&script("240", "600"), bounds, Bound::Memory, 192 << 20).await;
+            for level in levels().await {
+                // Below the bound, and above it where the bound is larger: the command ends by itself.
+                let large = Bounds {
+                    memory: 4 << 30,
+                    ..bounds
+                };
+                for (mib, given) in [("100", bounds), ("240", large)] {
+                    let done = World::new(level, given).await.sh(&script(mib, "2")).await;
+                    let end = (done.exit.code, done.exit.exceeded);
+                    assert_eq!(end, (Some(0), None), "control: {level:?} {attack}");
+                }
+            }
+        }
+        // Four processes that hold and map the same 100 MiB use 100 MiB.
+        let crowd =
+            "f = fill(100); os.fork(); os.fork(); m = mmap.mmap(f, 100 << 20); m[::4096]; time.sleep(2)";
+        for level in levels().await {
+            let done = World::new(level, bounds).await.sh(&python(crowd)).await;
+            let end = (done.exit.code, done.exit.exceeded);
+            assert_eq!(end, (Some(0), None), "{level:?}");
+        }
     }
 
     async fn redteam_40_a_file_without_end_is_ended_and_told() {

@@ -88,11 +88,7 @@ mod cases {
             bounds: Bounds::default(),
             network: Some(Network::through(Arc::new(Echo))),
         };
-        let walls = Confinement {
-            level,
-            temp: dir.join("temp"),
-            read: readable(&environment(), &[]),
-        };
+        let walls = Confinement::new(level, dir.join("temp"), readable(&environment(), &[]));
         Ok(Warden::spawn_confined(&spec, &walls).await?.0)
     }
 

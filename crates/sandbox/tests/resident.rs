@@ -214,15 +214,7 @@ mod cases {
             .lines()
             .map(|line| line.split('=').next().unwrap().to_owned())
             .collect();
-        let expected = [
-            "AGENTD_ROLE",
-            "AGENTD_UNDER",
-            "OLDPWD",
-            "PATH",
-            "PWD",
-            "SHLVL",
-            "_",
-        ];
+        let expected = ["AGENTD_UNDER", "OLDPWD", "PATH", "PWD", "SHLVL", "_"];
         assert!(
             names.iter().all(|name| expected.contains(&name.as_str())),
             "{names:?}"

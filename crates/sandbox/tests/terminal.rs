@@ -110,11 +110,7 @@ mod cases {
         if level == Open {
             return Warden::spawn(&spec).await.unwrap();
         }
-        let walls = Confinement {
-            level,
-            temp: dir.join("temp"),
-            read: readable(&environment, &[]),
-        };
+        let walls = Confinement::new(level, dir.join("temp"), readable(&environment, &[]));
         Warden::spawn_confined(&spec, &walls).await.unwrap().0
     }
 

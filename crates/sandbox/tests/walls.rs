@@ -15,8 +15,8 @@ fn main() -> ExitCode {
 mod cases {
     use agentd_protocol::SandboxLevel::{self, Confined, Isolated, None as Open};
     use agentd_sandbox::{
-        CaptureLimits, CollectSpec, CommandSpec, Confinement, Environment, Finding, Findings, ProbeSpec,
-        Warden, WardenSlot, WardenSpec, probe, readable, recorded,
+        Builder, CaptureLimits, CollectSpec, CommandSpec, Confinement, Environment, Finding, Findings,
+        Hidden, ProbeSpec, Warden, WardenSlot, WardenSpec, probe, readable, recorded,
     };
     use std::collections::BTreeMap;
     use std::io::{BufRead as _, BufReader, Write as _};
@@ -62,6 +62,11 @@ mod cases {
             redteam_54_a_place_that_was_made_before_is_not_used,
             redteam_37_the_kernel_is_not_set,
             a_command_has_no_capability_and_gains_none,
+            both_builders_show_the_same_files,
+            redteam_8_denied_reads_are_unreadable,
+            redteam_4_published_escapes_from_namespaces_fail,
+            nothing_is_left_behind_in_the_working_directory,
+            the_list_of_operations_has_the_answers_that_the_documentation_says,
         ];
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
@@ -208,11 +213,7 @@ mod cases {
         if level == Open {
             return Warden::spawn(&spec).await.unwrap();
         }
-        let walls = Confinement {
-            level,
-            temp: dir.join("temp"),
-            read: readable(&environment, &[]),
-        };
+        let walls = Confinement::new(level, dir.join("temp"), readable(&environment, &[]));
         Warden::spawn_confined(&spec, &walls).await.unwrap().0
     }
 
@@ -231,7 +232,7 @@ mod cases {
 
     async fn what_agents_need_works_at_each_level(found: Findings) {
         let script = r#"set -e
-            git init -q . && git config --file own.cfg a.b c
+            git config --file own.cfg a.b c
             echo hi > a.txt && git add a.txt
             git -c user.name=a -c user.email=a@b commit -qm first && git log --oneline | wc -l
             cat <<END
@@ -242,7 +243,8 @@ END
             chmod +x d/a.txt && ls -l d > /dev/null && id -u > /dev/null && date > /dev/null
             sleep 0.01 & wait; echo $((1 + 1)); test -w . && nproc > /dev/null && echo good"#;
         for level in levels(&found) {
-            let (code, text) = World::new(level).await.sh(script).await;
+            let world = World::prepared(level, environment(), repository).await;
+            let (code, text) = world.sh(script).await;
             assert_eq!(
                 (code, text.as_str()),
                 (Some(0), "1\nhere\n2\n2\ngood\n"),
@@ -322,23 +324,18 @@ END
             "mv .git .git2 && mkdir -p .git/hooks && echo x > .git/hooks/pre-commit && echo yes",
             "rm -rf .git/hooks; mkdir -p .git/hooks && echo x > .git/hooks/pre-commit && echo yes",
         ];
-        let repository = |dir: &Path| {
-            let done = command("git").arg("init").arg("-q").arg(dir).status().unwrap();
-            assert!(done.success());
-        };
         for attack in attacks {
             let world = World::prepared(Open, environment(), repository).await;
             assert_eq!(world.says(attack).await, "yes", "control: {attack}");
-            if !found.isolated.works() {
-                continue;
+            for level in levels(&found) {
+                let world = World::prepared(level, environment(), repository).await;
+                let said = world.says(attack).await;
+                assert!(!said.contains("yes"), "{level:?}: {attack}: {said}");
+                assert!(!world.inside(".git/hooks/pre-commit").exists());
+                let commit =
+                    "echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm x && echo ok";
+                assert_eq!(world.says(commit).await, "ok", "{level:?}: {attack}");
             }
-            let world = World::prepared(Isolated, environment(), repository).await;
-            let said = world.says(attack).await;
-            assert!(!said.contains("yes"), "{attack}: {said}");
-            assert!(!world.inside(".git/hooks/pre-commit").exists());
-            let commit =
-                "echo x > f && git add f && git -c user.name=a -c user.email=a@b commit -qm x && echo ok";
-            assert_eq!(world.says(commit).await, "ok");
         }
     }
 
@@ -366,13 +363,9 @@ END
         assert!(ran(&world).1, "control");
         for level in levels(&found) {
             let world = World::prepared(level, environment(), repository).await;
-            assert_eq!(world.says(attack).await, "yes", "{level:?}: it can be tried");
+            let said = world.says(attack).await;
+            assert!(!said.contains("yes"), "{level:?}: {said}");
             assert_eq!(ran(&world), (true, false), "{level:?}");
-            // Not by what stays behind, either.
-            world
-                .says("(sleep 1; echo /evil > .git/commondir) > /dev/null 2>&1 &")
-                .await;
-            assert!(world.warden.close(Duration::from_secs(20)).await);
             assert!(!world.inside(".git/commondir").exists(), "{level:?}");
         }
     }
@@ -395,32 +388,27 @@ END
                 .await
                 .contains("yes")
         );
-        if found.isolated.works() {
-            let said = World::prepared(Isolated, environment(), prepare)
-                .await
-                .says(attack)
-                .await;
-            assert!(!said.contains("yes"), "{said}");
+        for level in levels(&found) {
+            let world = World::prepared(level, environment(), prepare).await;
+            let said = world.says(attack).await;
+            assert!(!said.contains("yes"), "{level:?}: {said}");
         }
     }
 
-    /// A command may make a repository of its own within; git in the one around it does not run what that one says.
+    /// Nobody runs what a repository says that a command made: it makes none.
     async fn redteam_27_a_repository_within_has_no_say_over_the_one_around_it(found: Findings) {
         let attack =
             "git init -q sub && git -C sub config core.fsmonitor 'echo x > ../ran; false' && echo yes";
         for level in [vec![Open], levels(&found)].concat() {
             let world = World::prepared(level, environment(), repository).await;
-            assert_eq!(world.says(attack).await, "yes", "{level:?}");
+            let said = world.says(attack).await;
+            assert_eq!(said.contains("yes"), level == Open, "{level:?}: {said}");
             let status = |dir: PathBuf| command("git").arg("-C").arg(dir).arg("status").output().unwrap();
             assert!(status(world.inside("")).status.success());
             assert!(!world.inside("ran").exists(), "{level:?}");
-            if level == Open {
-                status(world.inside("sub"));
-                assert!(
-                    world.inside("ran").exists(),
-                    "control: it runs where somebody goes into it"
-                );
-            }
+            // Somebody goes into it.
+            status(world.inside("sub"));
+            assert_eq!(world.inside("ran").exists(), level == Open, "{level:?}");
         }
     }
 
@@ -429,7 +417,8 @@ END
                      cp .envrc .bash_env && echo '{\"hooks\":\"echo yes\"}' | tee .mcp.json .agentd/config.toml > .vscode/tasks.json && echo made";
         for level in [vec![Open], levels(&found)].concat() {
             let world = World::new(level).await;
-            assert_eq!(world.says(files).await, "made", "{level:?}");
+            let said = world.says(files).await;
+            assert_eq!(said == "made", level == Open, "{level:?}: {said}");
             assert_eq!(world.says("echo \"[$RAN]\"").await, "[]", "{level:?}");
             // Nor in a session that begins here later.
             let later = start(level, world.dir.path(), environment()).await;
@@ -831,11 +820,7 @@ END
             bounds: agentd_sandbox::Bounds::default(),
             network: None,
         };
-        let walls = Confinement {
-            level,
-            temp: dir.join("temp"),
-            read: readable(environment, &[]),
-        };
+        let walls = Confinement::new(level, dir.join("temp"), readable(environment, &[]));
         WardenSlot::confined(spec, walls)
     }
 
@@ -868,16 +853,72 @@ END
                 );
             }
         }
-        if found.isolated.works() {
+        let dir = tempfile::tempdir().unwrap();
+        let workdir = dir.path().join("w");
+        std::fs::create_dir_all(workdir.join("bin")).unwrap();
+        std::fs::write(workdir.join("bin/bwrap"), "#!/bin/sh\n").unwrap();
+        let own = environment().with("PATH", format!("{}/bin:/usr/bin:/bin", workdir.display()));
+        let walls = bubblewrapped(dir.path(), &own);
+        let said = Warden::spawn_confined(&spec(&workdir, &own), &walls)
+            .await
+            .unwrap_err();
+        assert!(said.to_string().contains("the program"), "{said}");
+    }
+
+    fn bubblewrapped(dir: &Path, environment: &Environment) -> Confinement {
+        Confinement {
+            builder: Builder::Bubblewrap,
+            ..Confinement::new(Isolated, dir.join("temp"), readable(environment, &[]))
+        }
+    }
+
+    fn spec(workdir: &Path, environment: &Environment) -> WardenSpec {
+        WardenSpec {
+            exe: "/proc/self/exe".into(),
+            workdir: workdir.to_owned(),
+            environment: environment.clone(),
+            bounds: agentd_sandbox::Bounds::default(),
+            network: None,
+        }
+    }
+
+    /// What bubblewrap builds where the warden cannot looks the same from inside.
+    async fn both_builders_show_the_same_files(found: Findings) {
+        let has_bwrap = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+            .any(|dir| dir.join("bwrap").is_file());
+        if !found.isolated.works() || !has_bwrap {
+            return skipped(
+                "bwrap is not on the PATH, or isolated does not work",
+                "both builders",
+            );
+        }
+        let script = "ls / /dev /etc; cat secret; ls hidden; (echo x > .git/config) 2> /dev/null && echo yes; (echo x > /new) 2> \
+                      /dev/null && echo yes; echo x > made && cat made; ls -A . .git";
+        let mut said = Vec::new();
+        for builder in [Builder::Warden, Builder::Bubblewrap] {
             let dir = tempfile::tempdir().unwrap();
             let workdir = dir.path().join("w");
-            std::fs::create_dir_all(workdir.join("bin")).unwrap();
-            std::fs::write(workdir.join("bin/bwrap"), "#!/bin/sh\n").unwrap();
-            let own = format!("{}/bin:/usr/bin:/bin", workdir.display());
-            let session = slot(Isolated, dir.path(), &workdir, &environment().with("PATH", own));
-            let said = session.get().await.unwrap_err().to_string();
-            assert!(said.contains("the program"), "{said}");
+            std::fs::create_dir_all(workdir.join("hidden")).unwrap();
+            std::fs::create_dir(dir.path().join("outside")).unwrap();
+            std::fs::write(workdir.join("hidden/f"), "").unwrap();
+            std::fs::write(workdir.join("secret"), "secret-canary").unwrap();
+            repository(&workdir);
+            let walls = Confinement {
+                builder,
+                hidden: Hidden::by(|_, path| path.ends_with("secret") || path.ends_with("hidden")),
+                ..bubblewrapped(dir.path(), &environment())
+            };
+            let (warden, _) = Warden::spawn_confined(&spec(&workdir, &environment()), &walls)
+                .await
+                .unwrap();
+            let text = World { dir, warden }.says(script).await;
+            assert!(
+                !text.contains("yes") && !text.contains("canary"),
+                "{builder:?}: {text}"
+            );
+            said.push(text);
         }
+        assert_eq!(said[0], said[1]);
     }
 
     async fn redteam_31_priorities_of_others_stay(found: Findings) {
@@ -967,5 +1008,235 @@ END
             let core = world.says("ulimit -c").await;
             assert_eq!(core, "0", "{level:?}");
         }
+    }
+
+    /// Prepares `tests/sandbox` in a directory; the other side of the operations ends with it.
+    struct Operations {
+        dir: TempDir,
+        others: i32,
+    }
+
+    impl Operations {
+        fn prepared() -> Self {
+            let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/sandbox");
+            let dir = tempfile::tempdir().unwrap();
+            let done = command("sh")
+                .arg(scripts.join("prepare.sh"))
+                .arg(dir.path())
+                .output()
+                .unwrap();
+            let others = String::from_utf8(done.stdout).unwrap().trim().parse().unwrap();
+            std::fs::copy(scripts.join("operations.sh"), dir.path().join("w/operations.sh")).unwrap();
+            std::fs::copy(dir.path().join("env"), dir.path().join("w/env")).unwrap();
+            Self { dir, others }
+        }
+
+        /// The operations and whether each was allowed.
+        async fn tried(&self, level: SandboxLevel) -> BTreeMap<String, bool> {
+            let warden = start(level, self.dir.path(), environment()).await;
+            let argv = ["sh", "operations.sh", "./env"].map(str::to_owned).to_vec();
+            let spec = CollectSpec {
+                time: Duration::from_secs(100),
+                limits: CaptureLimits::default(),
+                spill_dir: self.dir.path().join("spill"),
+                spill_bytes: 1 << 20,
+            };
+            let command = CommandSpec {
+                argv,
+                cwd: self.dir.path().join("w"),
+                env: Vec::new(),
+            };
+            let running = warden.run(command).await.unwrap();
+            let done = running.collect(&spec, |_| {}).await.unwrap();
+            let text = String::from_utf8_lossy(done.output.head()).into_owned();
+            let answer = |line: &str| {
+                let (answer, name) = line.split_once(' ').unwrap();
+                (name.to_owned(), answer == "allowed")
+            };
+            let mut tried: BTreeMap<_, _> = text.lines().map(answer).collect();
+            let env = std::fs::read_to_string(self.dir.path().join("env")).unwrap();
+            let word = env.trim().rsplit_once('=').unwrap().1.to_owned();
+            assert!(until(|| with_word(&word) > 0), "control: {level:?}");
+            assert!(warden.close(Duration::from_secs(20)).await);
+            tried.insert("leave a process behind".to_owned(), with_word(&word) > 0);
+            tried
+        }
+    }
+
+    impl Drop for Operations {
+        fn drop(&mut self) {
+            let pid = rustix::process::Pid::from_raw(self.others).unwrap();
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+        }
+    }
+
+    /// The table that compares with another sandbox: `| operation | theirs | isolated | confined |`.
+    async fn the_list_of_operations_has_the_answers_that_the_documentation_says(found: Findings) {
+        if std::env::consts::ARCH != "x86_64" {
+            return skipped(
+                "kernel: the numbers of system calls in this test are those of x86_64",
+                "operations",
+            );
+        }
+        for (name, allowed) in Operations::prepared().tried(Open).await {
+            // The warden ends what is left behind at every level, and this needs no wall.
+            assert!(allowed || name == "leave a process behind", "control: {name}");
+        }
+        let page = include_str!("../../../docs/security.md");
+        let rows: Vec<Vec<&str>> = page
+            .lines()
+            .skip_while(|line| !line.starts_with("## Comparison"))
+            .filter(|line| line.starts_with("| "))
+            .skip(1)
+            .map(|line| line.trim_matches('|').split('|').map(str::trim).collect())
+            .collect();
+        for (column, level) in [(3, Confined), (2, Isolated)] {
+            if !levels(&found).contains(&level) {
+                continue;
+            }
+            let tried = Operations::prepared().tried(level).await;
+            for (name, allowed) in &tried {
+                println!("{level:?}\t{allowed}\t{name}");
+            }
+            let said = rows
+                .iter()
+                .map(|row| (row[0].to_owned(), row[column] == "allowed"));
+            assert_eq!(said.collect::<BTreeMap<_, _>>(), tried, "{level:?}");
+        }
+    }
+
+    /// Deny rules for reading: the attacks of the review, and what a rule leaves alone.
+    async fn redteam_8_denied_reads_are_unreadable(found: Findings) {
+        let attacks = [
+            "cd secret && cat x | grep canary",
+            "grep -r canary . | grep secret",
+            "cp -r secret other; cat other/x other/deep/y",
+            "ln secret/x hard && cat hard",
+            "ln -s secret/x soft && cat soft",
+            "tar cf - secret | tar xfO -",
+            "cat a/key.pem",
+            "chmod -R 777 secret a; cat secret/x a/key.pem",
+            "mv secret elsewhere; cat elsewhere/x",
+            "mv a b; cat b/key.pem",
+            "exec 3< secret/x; cat <&3",
+        ];
+        let prepare = |dir: &Path| {
+            std::fs::create_dir_all(dir.join("secret/deep")).unwrap();
+            std::fs::create_dir(dir.join("a")).unwrap();
+            for file in ["secret/x", "secret/deep/y", "a/key.pem"] {
+                std::fs::write(dir.join(file), "canary").unwrap();
+            }
+            std::fs::write(dir.join("a/free"), "free").unwrap();
+        };
+        if !found.isolated.works() {
+            return skipped("isolated does not work", "row 8");
+        }
+        for attack in attacks {
+            for hides in [false, true] {
+                let dir = tempfile::tempdir().unwrap();
+                let workdir = dir.path().join("w");
+                std::fs::create_dir(&workdir).unwrap();
+                std::fs::create_dir(dir.path().join("outside")).unwrap();
+                prepare(&workdir);
+                let hidden = Hidden::by(|workdir, path| {
+                    let path = path.strip_prefix(workdir).unwrap_or(path);
+                    (path.starts_with("secret") && path != Path::new("secret"))
+                        || path.extension().is_some_and(|found| found == "pem")
+                });
+                let walls = Confinement {
+                    hidden: if hides { hidden } else { Hidden::default() },
+                    ..Confinement::new(Isolated, dir.path().join("temp"), readable(&environment(), &[]))
+                };
+                let spec = spec(&workdir, &environment());
+                let (warden, _) = Warden::spawn_confined(&spec, &walls).await.unwrap();
+                let world = World { dir, warden };
+                let said = world.says(attack).await;
+                assert_eq!(said.contains("canary"), !hides, "{attack}: {said}");
+                assert_eq!(world.says("cat [ab]/free").await, "free");
+            }
+        }
+    }
+
+    /// Published escapes from other sandboxes, as far as they apply to namespaces; docs/security/namespaces.md lists them.
+    async fn redteam_4_published_escapes_from_namespaces_fail(found: Findings) {
+        if !found.isolated.works() || std::env::consts::ARCH != "x86_64" {
+            return skipped(
+                "kernel: isolated does not work, or the numbers are not those of x86_64",
+                "row 4",
+            );
+        }
+        let opens = |path: &str, how: &str| {
+            format!("perl -e 'use Fcntl; print \"yes\" if sysopen(my $f, \"{path}\", {how})'")
+        };
+        let world = World::new(Isolated).await;
+        let control = World::new(Open).await;
+        let name = format!("agentd-published-{}", std::process::id());
+        let _abstract = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        let attacks = [
+            // CVE-2019-5736 (runc): overwrite the program outside through /proc/PID/exe.
+            (false, opens("/proc/1/exe", "O_WRONLY")),
+            // CVE-2024-21626 (runc): a working directory or a descriptor that was left open leads out.
+            (true, "for d in /proc/*/cwd /proc/*/fd/*; do test -e $d/../../../../../../../../../boot && echo yes; done".to_owned()),
+            // CVE-2016-9962 (runc): descriptors of the process that enters the container.
+            (false, "for f in /proc/1/fd/*; do test -d $f && ls $f/ | grep -q . && echo yes; done".to_owned()),
+            // CVE-2017-5226 (bubblewrap): TIOCSTI into the terminal that the sandbox was started from.
+            (false, "perl -e 'open(T, \"+<\", \"/dev/tty\") or exit; my $c = \"x\"; print \"yes\" if ioctl(T, 0x5412, $c)'".to_owned()),
+            // CVE-2022-0492: a cgroup's release_agent runs as root outside.
+            (false, "mkdir c; mount -t cgroup -o rdma cgroup c && echo yes; unshare -UrmC mount -t cgroup cgroup c && echo yes".to_owned()),
+            // CVE-2023-2640 and CVE-2023-32629 (GameOver(lay)): overlayfs in a user namespace of one's own.
+            (false, "mkdir l u k m; unshare -rm sh -c 'mount -t overlay overlay -o lowerdir=l,upperdir=u,workdir=k m' && echo yes".to_owned()),
+            // CVE-2022-0185: fsconfig in a user namespace of one's own. The call itself is refused.
+            (true, "perl -e 'my $f = \"ext4\"; print \"yes\" if syscall(430, $f, 0) >= 0'".to_owned()),
+            // CVE-2021-22555 and others: netfilter through a user namespace.
+            (true, "unshare -Urn iptables -L && echo yes; perl -e 'print \"yes\" if syscall(41, 16, 3, 12) >= 0'".to_owned()),
+            // CVE-2020-15257 (containerd): abstract sockets of the machine.
+            (true, format!("grep -q {name} /proc/net/unix && echo yes")),
+            // Detached mounts (open_tree) and handles (open_by_handle_at, \"shocker\") reach what is not mounted.
+            (true, "perl -e 'my $p = \"/\"; print \"yes\" if syscall(428, -100, $p, 1) >= 0; my $h = pack(\"iiQ\", 8, 1, 2); \
+             print \"yes\" if syscall(304, 0, $h, 0) >= 0'"
+                .to_owned()),
+            // uid 0 without capabilities: sysctl, sysrq and core_pattern ask only for the number of the user.
+            (true, opens("/proc/sys/kernel/core_pattern", "O_WRONLY")),
+            (false, opens("/proc/sysrq-trigger", "O_WRONLY")),
+            // CVE-2025-31133 (runc) and others: masks that were undone. Here by remount and umount.
+            (false, "umount /proc/sys && echo yes; mount -o remount,rw / && echo yes; mount -o remount,bind,rw /usr && echo yes".to_owned()),
+            // Nested user namespaces through clone3, which a filter cannot look into.
+            (true, "perl -e 'my $a = pack(\"Q11\", 0x10000000, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0); my $r = syscall(435, $a, 88); \
+             exit if $r == 0; print \"yes\" if $r > 0'"
+                .to_owned()),
+            // Entering the namespaces of others.
+            (false, "nsenter --mount=/proc/1/ns/mnt true && echo yes; nsenter --net=/proc/1/ns/net true && echo yes".to_owned()),
+            // The init of the namespace: who kills or stops it ends or frees everything.
+            (false, "kill -9 1; kill -STOP 1; sleep 0.1; kill -9 -1; echo $(cat /proc/1/comm) | grep -v agentd-warden | grep . && echo yes".to_owned()),
+        ];
+        for (harmless, attack) in &attacks {
+            // As root these work without walls, and change nothing.
+            if *harmless && rustix::process::geteuid().is_root() {
+                let said = control.says(attack).await;
+                assert!(said.contains("yes"), "control: {attack}: {said}");
+            }
+            let said = world.says(attack).await;
+            assert!(!said.contains("yes"), "{attack}: {said}");
+        }
+        assert!(world.warden.is_alive());
+        // The roots of the other processes are this session's root.
+        let roots = "ls -A /proc/1/root /proc/1/cwd 2> /dev/null | grep -E '^(boot|home|root|srv|var)$'";
+        assert_eq!(world.says(roots).await, "");
+    }
+
+    /// A mount point is never made in the person's directory, and none of ours is left there.
+    async fn nothing_is_left_behind_in_the_working_directory(found: Findings) {
+        if !found.isolated.works() {
+            return skipped("isolated does not work", "mount points");
+        }
+        let world = World::prepared(Isolated, environment(), repository).await;
+        let list = || {
+            let done = command("find").arg(world.inside("")).output().unwrap();
+            String::from_utf8(done.stdout).unwrap()
+        };
+        let before = list();
+        assert_eq!(world.says("echo ran").await, "ran");
+        assert!(world.warden.close(Duration::from_secs(20)).await);
+        assert_eq!(list(), before);
     }
 }

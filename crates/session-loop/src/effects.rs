@@ -169,6 +169,7 @@ impl Shell {
         let adjust = Adjust {
             thinking: start.thinking,
             tool_protocol: created.and_then(|created| created.limits.tool_protocol),
+            max_output: created.and_then(|created| created.limits.max_output),
             without: start.without,
             window: start.window,
         };
@@ -259,11 +260,11 @@ impl Shell {
         input: &Value,
     ) -> Result<(), Box<ToolOutcome>> {
         let services = Arc::clone(&self.services);
-        let prepared = match self.planned.remove(&tool_call) {
-            Some(planned) => planned.prepared,
-            None => self.prepare(name, input)?,
+        let (prepared, permitted) = match self.planned.remove(&tool_call) {
+            Some(planned) => (planned.prepared, planned.permit.is_some()),
+            None => (self.prepare(name, input)?, false),
         };
-        let mandate = self.mandate(tool_call, &prepared);
+        let mandate = self.mandate(tool_call, &prepared, permitted);
         let job = ToolJob {
             to: self.me.clone(),
             session: self.session,

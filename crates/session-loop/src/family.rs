@@ -89,7 +89,13 @@ impl Shell {
         let new = NewSubagent {
             parent: self.session,
             model: durable.model().to_owned(),
-            grants: durable.grants.clone(),
+            // Rules of the fleet hold for it, too, as long as they are in force.
+            grants: durable
+                .grants
+                .iter()
+                .filter(|grant| !durable.always.contains(grant))
+                .cloned()
+                .collect(),
             budget: durable.budget(),
             lineage: Lineage {
                 root: durable.root(),

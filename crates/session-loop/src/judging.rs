@@ -8,9 +8,9 @@ use crate::talk::talk;
 use crate::work::{Planned, Task};
 use agentd_actor_kit::{CallDetail, CallStage, Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
 use agentd_policy::{Judgement, Subject as GateSubject};
-use agentd_protocol::{Binding, PermissionMode, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
+use agentd_protocol::{About, Binding, PermissionMode, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
 use agentd_tool_executor::Mandate;
-use agentd_tools::{PathOp, Prepared, Subject};
+use agentd_tools::{PathOp, Prepared, Subject, likeness, partly_watched};
 use agentd_turn::{CallPlan, Input, Judged};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -95,20 +95,29 @@ impl Shell {
                 .map(|settings| settings.rules.clone())
                 .unwrap_or_default(),
             grants,
+            always: self.agent.durable().always.clone(),
         }
     }
 
     /// What a call may do when it runs: what a person approved, and who judges where a server sends it on.
-    pub(crate) fn mandate(&self, tool_call: ToolCallId, prepared: &Prepared) -> Mandate {
+    /// `permitted` says whether a hook answered the question of the rules.
+    pub(crate) fn mandate(&self, tool_call: ToolCallId, prepared: &Prepared, permitted: bool) -> Mandate {
         let durable = self.agent.durable();
         let judges = || {
             let request = self.request(prepared, durable.grants.clone());
             (self.services.gate.clone(), Box::new(request))
         };
-        let finds = matches!(prepared.name.as_ref(), "Grep" | "RepoMap" | "SemanticSearch");
+        let finds = matches!(
+            prepared.name.as_ref(),
+            "Grep" | "RepoMap" | "SemanticSearch" | "Skill"
+        );
+        let bound = durable.bound(tool_call).cloned();
+        let meets = matches!(prepared.subject, Subject::Url(_)) || finds || !prepared.written().is_empty();
         Mandate {
-            bound: durable.bound(tool_call).cloned(),
-            judges: (matches!(prepared.subject, Subject::Url(_)) || finds).then(judges),
+            // Only a call that was asked about is bound, and it runs only when the answer was yes.
+            approved: permitted || bound.is_some(),
+            bound,
+            judges: meets.then(judges),
         }
     }
 
@@ -193,7 +202,7 @@ impl Shell {
             return Ok(());
         };
         let lost = || "what exactly it would do could not be found out".to_owned();
-        let (mut detail, binding) = detail.map_or_else(
+        let (detail, binding) = detail.map_or_else(
             || (planned.prepared.title.clone(), Err(lost())),
             |detail| (detail.text, detail.binding),
         );
@@ -211,10 +220,6 @@ impl Shell {
                 return self.advance(Input::Judged { tool_call, judged }).await;
             }
         };
-        for risk in &judgement.risks {
-            detail.push_str("\nrisk: ");
-            detail.push_str(risk);
-        }
         let judged = verdict(
             &planned.prepared,
             judgement,
@@ -233,6 +238,7 @@ pub fn verdict(
     (detail, binding): (String, Option<Binding>),
     sandbox: agentd_protocol::SandboxLevel,
 ) -> Judged {
+    let about = about(prepared, &judgement, binding.as_ref());
     Judged::Verdict {
         verdict: judgement.verdict,
         plan: CallPlan {
@@ -244,8 +250,31 @@ pub fn verdict(
             scopes: judgement.scopes,
             grant: judgement.grant,
             binding,
+            about: Box::new(about),
             talk: talk(prepared),
         },
+    }
+}
+
+/// What we know of a call that is asked about, beside what it does.
+fn about(prepared: &Prepared, judgement: &Judgement, binding: Option<&Binding>) -> About {
+    if judgement.verdict.kind != VerdictKind::Ask {
+        return About::default();
+    }
+    let mut risks = judgement.risks.clone();
+    risks.extend(binding.iter().flat_map(|binding| partly_watched(binding)).map(|root| {
+        format!("it runs code from {root}, where more files are than can be watched (tools.max_watched): a change may go unnoticed")
+    }));
+    About {
+        risks,
+        rule: Some(judgement.verdict.rule.clone()),
+        reason: Some(judgement.verdict.reason.clone()).filter(|reason| !reason.is_empty()),
+        directory: binding.map(|binding| binding.cwd.clone()),
+        said: prepared.said(),
+        watches: binding
+            .map(|binding| binding.trees.keys().cloned().collect())
+            .unwrap_or_default(),
+        likeness: binding.map(likeness),
     }
 }
 
@@ -265,8 +294,14 @@ pub fn subject(subject: &Subject) -> GateSubject {
             command: command.clone(),
         },
         Subject::Url(url) => GateSubject::Url(url.clone()),
-        Subject::Remote { arguments } => GateSubject::Remote {
+        Subject::Remote {
+            arguments,
+            version,
+            undeclared,
+        } => GateSubject::Remote {
             arguments: arguments.clone(),
+            version: version.clone(),
+            undeclared: undeclared.clone(),
         },
         Subject::Nothing => GateSubject::Nothing,
     }

@@ -8,9 +8,10 @@ use crate::services::Services;
 use crate::watched::Watched;
 use agentd_actor_kit::{CallError, Earlier, Handle, Read, StoreMsg};
 use agentd_fault_points as fault;
+use agentd_file_work::FileWork;
 use agentd_prompt::Places;
 use agentd_protocol::{Event, EventBody, Fault, Seq, SessionCreated, SessionId, Timestamp};
-use agentd_store::{Claim, EncodedEvent, Page, Range, StoreError};
+use agentd_store::{Append, Claim, EncodedEvent, Outcome, Page, Range, StoreError};
 use agentd_tools::FilesSeen;
 use agentd_transcript::{Rewinds, Transcript};
 use agentd_turn::Agent;
@@ -67,7 +68,7 @@ impl Folded {
             self.first = Some(Box::new(created.clone()));
         }
         self.seen.learn(&event.body);
-        self.rewinds.note(&event.body);
+        self.rewinds.note(event);
         Ok(())
     }
 
@@ -132,7 +133,36 @@ pub async fn load(services: &Services, session: SessionId) -> Result<Folded, Loo
     if let Some(created) = folded.agent.durable().settings.clone() {
         folded.equip(services, &created, agents).await;
     }
+    if claim.row_damaged {
+        mend_row(services, &folded).await?;
+    }
     Ok(folded)
+}
+
+/// Writes the list row anew: an append of no events. A session whose row cannot be written must not run, as nobody would
+/// find it after the next restart.
+async fn mend_row(services: &Services, folded: &Folded) -> Result<(), LoopError> {
+    let session = folded.session;
+    let head = folded.agent.durable().head;
+    let mut append = Append::new(session, folded.epoch, head, services.clock.stamp().append());
+    append.summary = Some(folded.agent.summary(services.clock.now()));
+    let outcome = services
+        .store
+        .call(services.timing.load, |done| StoreMsg::Append { append, done });
+    match outcome.await {
+        Ok(Outcome::Committed { .. } | Outcome::Duplicate { .. }) => {
+            tracing::warn!(%session, "the list row was damaged; it was rebuilt from the log");
+            Ok(())
+        }
+        Ok(outcome) => Err(LoopError::Refused(Fault::unavailable(
+            "row_not_mended",
+            format!("the damaged list row could not be rebuilt: {outcome:?}"),
+        ))),
+        Err(error) => Err(LoopError::Refused(Fault::unavailable(
+            "store_down",
+            error.to_string(),
+        ))),
+    }
 }
 
 async fn claim(services: &Services, session: SessionId) -> Result<Claim, LoopError> {
@@ -215,7 +245,7 @@ pub(crate) async fn conversation_at(
             });
         }
         for (seq, line) in &page.events {
-            rewinds.note(&decoded(*seq, line)?.body);
+            rewinds.note(&decoded(*seq, line)?);
         }
         at = last;
     }
@@ -245,15 +275,14 @@ async fn system_prompt(
 ) -> Result<String, LoopError> {
     if created.prompt.is_none() {
         let workdir = PathBuf::from(&created.workdir);
-        let read = move || agentd_prompt::sources(&Places::default(), &workdir, "", None);
-        let read = tokio::time::timeout(services.timing.load, tokio::task::spawn_blocking(read)).await;
-        let Ok(Ok(sources)) = read else {
-            let what = "the instruction files of the working directory could not be read in time";
-            return Err(LoopError::Refused(Fault::unavailable(
-                "workdir_unavailable",
-                what,
-            )));
-        };
+        let dir = workdir.clone();
+        let read = move || agentd_prompt::sources(&Places::default(), &dir, "", None);
+        let files = FileWork::of_directory(&workdir);
+        let sources = files.run(&workdir, services.timing.load, read).await;
+        let sources = sources.map_err(|failed| {
+            let message = format!("the instruction files could not be read: {failed}");
+            LoopError::Refused(Fault::unavailable("workdir_unavailable", message))
+        })?;
         created.prompt = Some(Box::new(sources));
     }
     Ok(agentd_prompt::session_prompt(&created, at).text)

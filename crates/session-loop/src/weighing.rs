@@ -44,6 +44,7 @@ impl Shell {
         let created = self.agent.durable().settings.as_ref();
         let adjust = Adjust {
             tool_protocol: created.and_then(|created| created.limits.tool_protocol),
+            max_output: created.and_then(|created| created.limits.max_output),
             without: weighing.without,
             ..Adjust::default()
         };

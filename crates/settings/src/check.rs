@@ -170,6 +170,9 @@ impl Check<'_> {
     /// Who is told of questions, and what their end is.
     fn asking(&mut self) {
         let permission = self.settings().permission.clone();
+        if let Err(bad) = permission.protected() {
+            self.require(false, "permission.unprotected", &bad.what(), bad.fix());
+        }
         let webhook = ("permission.webhook.url", &permission.webhook.url);
         let levels = permission
             .escalate_to

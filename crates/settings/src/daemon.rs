@@ -1,4 +1,4 @@
-//! `[store]`, `[limits]`, `[log]`, `[node]`: the daemon itself.
+//! `[store]`, `[control]`, `[limits]`, `[log]`, `[node]`: the daemon itself.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -22,14 +22,34 @@ impl Default for StoreConfig {
     }
 }
 
+/// `[control]`: what clients on the control socket may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ControlConfig {
+    /// Whether clients on the Unix socket may answer approvals.
+    pub local_approvals: bool,
+}
+
+impl Default for ControlConfig {
+    fn default() -> Self {
+        Self {
+            local_approvals: true,
+        }
+    }
+}
+
 /// `[limits]`: bounds on what clients and sessions may hold.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitsConfig {
     /// Control connections at the same time.
     pub connections: u32,
+    /// Of these, at most half, for processes that hold no connection yet.
+    pub connections_reserved: u32,
     /// The largest frame; a larger one closes its connection.
     pub max_frame_bytes: u64,
+    /// Bytes of large frames, of all connections together, that are being read or answered; further ones wait.
+    pub frames_bytes: u64,
     /// The largest input; a larger one is refused.
     pub max_input_bytes: u64,
     /// Inputs that wait in one session.
@@ -44,13 +64,19 @@ pub struct LimitsConfig {
     pub blob_bytes: u64,
     /// Rows of one list answer.
     pub list_rows: u32,
+    /// Calls on files of one session at the same time.
+    pub session_files: u32,
+    /// Calls on files of one file system at the same time.
+    pub filesystem_files: u32,
 }
 
 impl Default for LimitsConfig {
     fn default() -> Self {
         Self {
             connections: 1_024,
+            connections_reserved: 16,
             max_frame_bytes: 8_388_608,
+            frames_bytes: 67_108_864,
             max_input_bytes: 1_048_576,
             queue_inputs: 16,
             sessions_hot: 2_048,
@@ -58,6 +84,8 @@ impl Default for LimitsConfig {
             attach_ring_bytes: 4_194_304,
             blob_bytes: 67_108_864,
             list_rows: 200,
+            session_files: 4,
+            filesystem_files: 32,
         }
     }
 }

@@ -24,6 +24,7 @@ mod ranges;
 mod rules;
 mod sandbox;
 mod session;
+mod session_limits;
 mod settings;
 mod side_calls;
 mod suggest;
@@ -34,7 +35,7 @@ mod webhook;
 
 pub use agentd_protocol::ToolProtocol;
 pub use agents::{AgentsConfig, MapInPrompt};
-pub use daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
+pub use daemon::{ControlConfig, LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 pub use error::{Problem, SettingsError};
 pub use hooks::{HOOK_ROUNDS, HookConfig, HookFallback, HooksConfig};
 pub use index::{EmbeddingConfig, IndexConfig, Indexing};
@@ -45,15 +46,15 @@ pub use models::{
     ProviderConfig, RatesConfig, RetryConfig, SchedulerConfig, ThinkingForm, ThinkingSwitch,
 };
 pub use origin::Origin;
-pub use preset::LimitOverrides;
 pub use rules::{RuleConfig, RuleExamples};
 pub use sandbox::{Network, Reachable, SandboxChoice, SandboxConfig};
 pub use session::{
     BudgetConfig, ContextConfig, LoopConfig, PermissionConfig, SessionBudget, Shape, ToolsConfig,
 };
+pub use session_limits::{AboveCeiling, CLIENT, LimitOverrides};
 pub use settings::{SHIPPED, Settings};
 pub use side_calls::SideCallsConfig;
-pub use view::mask_url;
+pub use view::{Shown, mask_url};
 pub use web::{Opened, OpenedPlace, WebConfig};
 pub use webhook::{OnExpiry, WebhookConfig};
 

@@ -39,12 +39,22 @@ impl Sources {
 }
 
 /// The settings, and where each key was set.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Loaded {
     /// The settings.
     pub settings: Settings,
     /// The origin of each key: `loop.max_turns`, `permission.rules[0]`.
     pub origins: BTreeMap<String, Origin>,
+}
+
+impl From<Settings> for Loaded {
+    /// Settings that nobody wrote down: none of them is an operator's limit.
+    fn from(settings: Settings) -> Self {
+        Self {
+            settings,
+            origins: BTreeMap::new(),
+        }
+    }
 }
 
 impl Loaded {

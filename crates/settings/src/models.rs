@@ -124,6 +124,9 @@ pub struct CompatConfig {
     /// Tool call ids have exactly nine letters and digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub short_tool_ids: Option<bool>,
+    /// The key goes into the header `api-key`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key_header: Option<bool>,
     /// How it is told how hard to think.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<ThinkingSwitch>,

@@ -19,11 +19,19 @@ pub enum Origin {
     Flag(String),
 }
 
+impl Origin {
+    /// Whether somebody who runs the daemon wrote the value down; else it is a built-in default or part of a preset.
+    #[must_use]
+    pub const fn is_operator(&self) -> bool {
+        matches!(self, Self::File(..) | Self::Environment(_) | Self::Flag(_))
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Shipped(line) => write!(f, "the defaults (config/agentd.toml:{line})"),
-            Self::Preset(preset) => write!(f, "loop.preset = {preset:?}"),
+            Self::Preset(preset) => write!(f, "loop.preset = {}", preset.as_str()),
             Self::File(path, line) => write!(f, "{}:{line}", path.display()),
             Self::Environment(name) => write!(f, "environment variable {name}"),
             Self::Flag(name) => write!(f, "flag {name}"),

@@ -189,6 +189,7 @@ fn tools(s: &Settings) -> Vec<Row> {
         ("tools.max_running", t.max_running.into(), 1, 10_000),
         ("tools.max_jobs", t.max_jobs.into(), 1, 1_000),
         ("tools.repo_map_tokens", t.repo_map_tokens.into(), 0, 32_768),
+        ("tools.max_watched", t.max_watched.into(), 100, 1_000_000),
         ("tools.spill_bytes", t.spill_bytes, 131_072, 16 * GIB),
         ("tools.web.max_bytes", t.web.max_bytes, 1_024, 67_108_864),
         (
@@ -210,7 +211,16 @@ fn limits(s: &Settings) -> Vec<Row> {
     let l = &s.limits;
     vec![
         ("limits.connections", l.connections.into(), 1, 1_000_000),
+        (
+            "limits.connections_reserved",
+            l.connections_reserved.into(),
+            0,
+            1_000_000,
+        ),
         ("limits.max_frame_bytes", l.max_frame_bytes, 65_536, GIB),
+        ("limits.session_files", l.session_files.into(), 1, 64),
+        ("limits.filesystem_files", l.filesystem_files.into(), 1, 512),
+        ("limits.frames_bytes", l.frames_bytes, 65_536, 64 * GIB),
         (
             "limits.max_input_bytes",
             l.max_input_bytes,

@@ -3,6 +3,7 @@
 use crate::rules::RuleConfig;
 use crate::web::WebConfig;
 use crate::webhook::{OnExpiry, WebhookConfig};
+use agentd_protected::{BadException, DEFAULT_EXCEPTIONS, ProtectedPaths};
 use agentd_protocol::{Budget, OnDeny, OnLimit, PermissionMode, Preset};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -111,6 +112,8 @@ pub struct ToolsConfig {
     pub spill_bytes: u64,
     /// How long the map of a source tree is unless the model asks for another length; 0: there is no such tool.
     pub repo_map_tokens: u32,
+    /// Entries that are looked at in a directory from which an approved command runs code.
+    pub max_watched: u32,
     /// `[tools.web]`.
     pub web: WebConfig,
     /// The operator's directory with skills; resolved from `[agents]` when the daemon starts.
@@ -140,6 +143,7 @@ impl Default for ToolsConfig {
             max_jobs: 8,
             spill_bytes: 4_194_304,
             repo_map_tokens: 4_096,
+            max_watched: 20_000,
             web: WebConfig::default(),
             operator_directory: None,
             project_skills: true,
@@ -198,6 +202,8 @@ pub struct PermissionConfig {
     pub rules: Vec<RuleConfig>,
     /// The rules that come with agentd; a layer that sets this replaces them.
     pub builtin: Vec<RuleConfig>,
+    /// Names of entries that are not protected although they, or entries below them, start with a dot.
+    pub unprotected: Vec<String>,
     /// What a denied call does to the turn.
     pub on_deny: OnDeny,
     /// How long an approval stays open; none: for ever.
@@ -220,6 +226,7 @@ impl Default for PermissionConfig {
             mode: PermissionMode::Default,
             rules: Vec::new(),
             builtin: crate::builtin::rules(),
+            unprotected: DEFAULT_EXCEPTIONS.iter().map(ToString::to_string).collect(),
             on_deny: OnDeny::Continue,
             ask_timeout: None,
             on_expiry: OnExpiry::Deny,
@@ -227,6 +234,16 @@ impl Default for PermissionConfig {
             webhook: WebhookConfig::default(),
             unattended_timeout: Some(Duration::ZERO),
         }
+    }
+}
+
+impl PermissionConfig {
+    /// The protected paths of every working directory. What git's configuration names there is not among them yet.
+    ///
+    /// # Errors
+    /// One of `unprotected` is not the name of an entry, or would free git directories.
+    pub fn protected(&self) -> Result<ProtectedPaths, BadException> {
+        ProtectedPaths::new(self.unprotected.iter().map(String::as_str))
     }
 }
 

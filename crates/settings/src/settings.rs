@@ -1,7 +1,7 @@
 //! All settings together, and the shipped file that documents them.
 
 use crate::agents::AgentsConfig;
-use crate::daemon::{LimitsConfig, LogConfig, NodeConfig, StoreConfig};
+use crate::daemon::{ControlConfig, LimitsConfig, LogConfig, NodeConfig, StoreConfig};
 use crate::hooks::HooksConfig;
 use crate::index::IndexConfig;
 use crate::mcp::McpConfig;
@@ -56,6 +56,8 @@ pub struct Settings {
     pub agents: AgentsConfig,
     /// `[budget]`.
     pub budget: BudgetConfig,
+    /// `[control]`.
+    pub control: ControlConfig,
     /// `[limits]`.
     pub limits: LimitsConfig,
     /// `[log]`.
@@ -84,6 +86,7 @@ impl Default for Settings {
             mcp: McpConfig::default(),
             agents: AgentsConfig::default(),
             budget: BudgetConfig::default(),
+            control: ControlConfig::default(),
             limits: LimitsConfig::default(),
             log: LogConfig::default(),
             node: NodeConfig::default(),

@@ -1,9 +1,8 @@
 use crate::layer::dotted;
 use crate::{
-    CredentialSource, LimitOverrides, Loaded, Origin, RuleConfig, SHIPPED, Settings, SettingsError, Sources,
-    ToolProtocol, load, mask_url,
+    CredentialSource, Loaded, Origin, RuleConfig, SHIPPED, Settings, SettingsError, Sources, load, mask_url,
 };
-use agentd_protocol::{Budget, LoopLimits, OnDeny, OnLimit, Planning, Preset, SandboxLevel};
+use agentd_protocol::{Budget, SandboxLevel};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -28,7 +27,7 @@ fn all_keys(table: &Table) -> BTreeSet<String> {
     found
 }
 
-fn flags(flags: &[(&str, &str)]) -> Sources {
+pub(crate) fn flags(flags: &[(&str, &str)]) -> Sources {
     let flags = flags
         .iter()
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
@@ -40,7 +39,7 @@ fn flags(flags: &[(&str, &str)]) -> Sources {
 }
 
 /// Loads with one file above the defaults.
-fn with_file(text: &str) -> (Result<Loaded, SettingsError>, PathBuf) {
+pub(crate) fn with_file(text: &str) -> (Result<Loaded, SettingsError>, PathBuf) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("config.toml");
     std::fs::write(&path, text).unwrap();
@@ -197,6 +196,7 @@ fn a_wrong_key_says_where_what_and_how() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn a_value_out_of_range_says_where_what_and_how() {
     for (text, expected) in [
         (
@@ -246,6 +246,14 @@ fn a_value_out_of_range_says_where_what_and_how() {
         (
             "[loop]\nintent_patterns = [\"(\"]",
             "line 2: loop.intent_patterns: \"(\" is no regular expression; mend it or take it out",
+        ),
+        (
+            "[permission]\nunprotected = [\".cache/pip\"]",
+            "line 2: permission.unprotected: \".cache/pip\" is not the name of an entry; write one name without slashes, such as \".cache\" or \"target\"",
+        ),
+        (
+            "[permission]\nunprotected = [\".cache\", \".*\"]",
+            "line 2: permission.unprotected: \".*\" matches \".git\", which is always protected; write a name or a pattern that does not match it",
         ),
         (
             "[context]\ncompact_at = 1.5",
@@ -332,11 +340,11 @@ fn the_view_reads_back_as_the_same_settings() {
     .unwrap();
     for origins in [false, true] {
         assert_eq!(
-            toml::from_str::<Settings>(&loaded.view(origins)).unwrap(),
+            toml::from_str::<Settings>(&loaded.shown().text(origins)).unwrap(),
             loaded.settings
         );
     }
-    let view = loaded.view(true);
+    let view = loaded.shown().text(true);
     assert!(
         view.contains("permission.rules = [{ deny = \"Read(a)\" }]  # flag permission.rules\n"),
         "{view}"
@@ -352,84 +360,18 @@ fn i8_the_view_hides_passwords_in_urls() {
     let loaded = load(&flags(&[("store.url", "postgres://ana:hunter2@db/x")])).unwrap();
     assert!(
         loaded
-            .view(true)
+            .shown()
+            .text(true)
             .contains("store.url = \"postgres://ana:***@db/x\"")
     );
+    let mut settings = Settings::default();
+    settings.permission.escalate_to = vec!["https://ana:hunter2@host/x".into()];
+    let listed = Loaded::from(settings);
+    assert!(
+        !format!("{:?}", listed.shown()).contains("hunter2"),
+        "in a list, too"
+    );
     assert_eq!(mask_url("https://host/a@b"), "https://host/a@b");
-}
-
-fn limits(preset: Preset) -> LoopLimits {
-    Settings::default().limits(LimitOverrides {
-        preset: Some(preset),
-        ..LimitOverrides::default()
-    })
-}
-
-#[test]
-fn preset_default_and_clawd_are_a_hundred_steps_and_a_question() {
-    assert_eq!(limits(Preset::Default), LoopLimits::default());
-    assert_eq!(limits(Preset::Clawd), LoopLimits::default());
-}
-
-#[test]
-fn preset_openclaw_is_thirty_rounds_and_a_stop() {
-    let expected = LoopLimits {
-        max_turns: 30,
-        on_limit: OnLimit::Stop,
-        intent_retries: 0,
-        failing_steps: 0,
-        ..LoopLimits::default()
-    };
-    assert_eq!(limits(Preset::Openclaw), expected);
-}
-
-#[test]
-fn preset_etcode_has_no_step_limit_and_stops_at_a_denial() {
-    let expected = LoopLimits {
-        turn_cap: 1_000_000,
-        on_limit: OnLimit::Stop,
-        intent_retries: 0,
-        failing_steps: 0,
-        on_deny: OnDeny::Stop,
-        ..LoopLimits::default()
-    };
-    assert_eq!(limits(Preset::Etcode), expected);
-}
-
-#[test]
-fn preset_react_is_twenty_steps_thirty_messages_a_stop_a_stutter_guard_plans_and_calls_in_the_text() {
-    let expected = LoopLimits {
-        planning: Planning {
-            enabled: true,
-            intent_gate: true,
-            ..Planning::default()
-        },
-        max_turns: 20,
-        on_limit: OnLimit::Stop,
-        intent_retries: 0,
-        failing_steps: 0,
-        tool_protocol: Some(ToolProtocol::JsonText),
-        max_messages: 30,
-        ..LoopLimits::default()
-    };
-    assert_eq!(limits(Preset::React), expected);
-    assert!(expected.stutter_guard);
-}
-
-#[test]
-fn every_preset_can_be_configured_and_is_then_what_sessions_get() {
-    for preset in [
-        Preset::Default,
-        Preset::Clawd,
-        Preset::Openclaw,
-        Preset::Etcode,
-        Preset::React,
-    ] {
-        let name = toml::Value::try_from(preset).unwrap();
-        let loaded = load(&flags(&[("loop.preset", name.as_str().unwrap())])).unwrap();
-        let got = loaded.settings.limits(LimitOverrides::default());
-        assert_eq!(got, limits(preset), "{preset:?}");
-    }
 }
 
 #[test]
@@ -450,63 +392,6 @@ fn what_this_version_cannot_follow_stops_the_start_and_is_never_ignored() {
         let text = format!("[sandbox]\nlevel = {level:?}\nrequire = {level:?}\nnetwork = \"none\"\n");
         assert!(with_file(&text).0.is_ok());
     }
-}
-
-#[test]
-fn a_configured_preset_is_below_what_is_set_by_hand() {
-    let loaded = load(&flags(&[
-        ("loop.preset", "etcode"),
-        ("permission.on_deny", "continue"),
-    ]))
-    .unwrap();
-    let expected = LoopLimits {
-        on_deny: OnDeny::Continue,
-        ..limits(Preset::Etcode)
-    };
-    assert_eq!(loaded.settings.limits(LimitOverrides::default()), expected);
-    assert_eq!(
-        loaded.origins.get("loop.turn_cap"),
-        Some(&Origin::Preset(Preset::Etcode))
-    );
-    assert_eq!(
-        loaded.origins.get("permission.on_deny"),
-        Some(&Origin::Flag("permission.on_deny".into()))
-    );
-}
-
-#[test]
-fn a_session_may_override_its_limits() {
-    let loaded = load(&flags(&[
-        ("permission.ask_timeout", "2m"),
-        ("permission.unattended_timeout", "3s"),
-    ]))
-    .unwrap();
-    let overrides = LimitOverrides {
-        thinking: None,
-        preset: None,
-        max_turns: Some(5),
-        headless: true,
-    };
-    let expected = LoopLimits {
-        max_turns: 5,
-        headless: true,
-        ask_timeout_ms: Some(120_000),
-        unattended_ms: Some(3_000),
-        ..LoopLimits::default()
-    };
-    assert_eq!(loaded.settings.limits(overrides), expected);
-    let attended = loaded.settings.limits(LimitOverrides {
-        headless: false,
-        ..overrides
-    });
-    assert_eq!(
-        attended,
-        LoopLimits {
-            headless: false,
-            unattended_ms: None,
-            ..expected
-        }
-    );
 }
 
 #[test]

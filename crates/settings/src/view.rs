@@ -2,6 +2,8 @@
 
 use crate::layer::dotted;
 use crate::load::Loaded;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use toml::{Table, Value};
 
 /// A URL whose password is hidden, fit for logs.
@@ -19,14 +21,40 @@ pub fn mask_url(url: &str) -> String {
     format!("{scheme}://{name}:***{tail}")
 }
 
+/// The settings as they are shown: passwords in URLs are hidden, and each key says where it was set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shown {
+    /// The files that they were read from.
+    pub files: Vec<String>,
+    /// The settings.
+    pub settings: Table,
+    /// Where each key was set.
+    pub origins: BTreeMap<String, String>,
+}
+
 impl Loaded {
-    /// The settings as TOML, one key a line, each with where it was set if asked. Passwords in URLs are hidden.
+    /// The settings for people and other programs.
     #[must_use]
-    pub fn view(&self, show_origin: bool) -> String {
-        let mut text = String::new();
-        if let Ok(table) = Table::try_from(&self.settings) {
-            self.write(&table, &mut Vec::new(), show_origin, &mut text);
+    pub fn shown(&self) -> Shown {
+        let origins = self.origins.iter();
+        let mut settings = Table::try_from(&self.settings).unwrap_or_default();
+        settings.iter_mut().for_each(|(_, value)| mask(value));
+        Shown {
+            files: self.files(),
+            settings,
+            origins: origins
+                .map(|(key, origin)| (key.clone(), origin.to_string()))
+                .collect(),
         }
+    }
+}
+
+impl Shown {
+    /// The settings as TOML, one key a line, each with where it was set if asked.
+    #[must_use]
+    pub fn text(&self, show_origin: bool) -> String {
+        let mut text = String::new();
+        self.write(&self.settings, &mut Vec::new(), show_origin, &mut text);
         text
     }
 
@@ -40,13 +68,13 @@ impl Loaded {
                     text.push_str(&format!("{key} = [{}\n", self.comment(&key, show_origin)));
                     for (index, item) in items.iter().enumerate() {
                         let origin = self.comment(&format!("{key}[{index}]"), show_origin);
-                        text.push_str(&format!("    {},{origin}\n", mask(item)));
+                        text.push_str(&format!("    {item},{origin}\n"));
                     }
                     text.push_str("]\n");
                 }
                 Value::Array(items) if key == "permission.rules" && !items.is_empty() => {
                     let origin = self.comment("permission.rules[0]", show_origin);
-                    text.push_str(&format!("{key} = {}{origin}\n", mask(value)));
+                    text.push_str(&format!("{key} = {value}{origin}\n"));
                 }
                 Value::String(_)
                 | Value::Integer(_)
@@ -55,11 +83,7 @@ impl Loaded {
                 | Value::Datetime(_)
                 | Value::Array(_)
                 | Value::Table(_) => {
-                    text.push_str(&format!(
-                        "{key} = {}{}\n",
-                        mask(value),
-                        self.comment(&key, show_origin)
-                    ));
+                    text.push_str(&format!("{key} = {value}{}\n", self.comment(&key, show_origin)));
                 }
             }
             path.pop();
@@ -74,9 +98,11 @@ impl Loaded {
     }
 }
 
-fn mask(value: &Value) -> Value {
+fn mask(value: &mut Value) {
     match value {
-        Value::String(text) => Value::String(mask_url(text)),
-        other => other.clone(),
+        Value::String(text) => *text = mask_url(text),
+        Value::Array(items) => items.iter_mut().for_each(mask),
+        Value::Table(table) => table.iter_mut().for_each(|(_, value)| mask(value)),
+        Value::Integer(_) | Value::Float(_) | Value::Boolean(_) | Value::Datetime(_) => {}
     }
 }

@@ -1,15 +1,16 @@
 //! What was promised, kept apart from everything that could forget it: what the gate said, what ran, what was answered.
 
-use agentd_protocol::{Event, EventBody, InputId, ToolCallId, VerdictKind};
+use agentd_protocol::{Event, EventBody, InputId, SessionId, ToolCallId, VerdictKind};
 use agentd_turn::{Held, Reply, Violation};
 use std::collections::BTreeMap;
 
 /// The memory of the checks.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
-    gate: BTreeMap<ToolCallId, VerdictKind>,
+    /// By session, too: a copy of a log has the same calls, and its gate has said nothing yet.
+    gate: BTreeMap<(SessionId, ToolCallId), VerdictKind>,
     /// Runs of each call, in all incarnations.
-    runs: BTreeMap<ToolCallId, u32>,
+    runs: BTreeMap<(SessionId, ToolCallId), u32>,
     /// The answer that a key got.
     keys: BTreeMap<String, InputId>,
     /// Answered commands, for the figures.
@@ -17,8 +18,8 @@ pub(crate) struct Book {
 }
 
 impl Book {
-    pub(crate) fn gate_says(&mut self, call: ToolCallId, kind: VerdictKind) {
-        self.gate.insert(call, kind);
+    pub(crate) fn gate_says(&mut self, session: SessionId, call: ToolCallId, kind: VerdictKind) {
+        self.gate.insert((session, call), kind);
     }
 
     /// I7: the log allows nothing that the gate did not.
@@ -26,7 +27,7 @@ impl Book {
         let EventBody::VerdictGiven(given) = &event.body else {
             return Ok(());
         };
-        let said = self.gate.get(&given.tool_call).copied();
+        let said = self.gate.get(&(event.session, given.tool_call)).copied();
         let kind = given.verdict.kind;
         if kind == VerdictKind::Deny || said == Some(kind) {
             return Ok(());
@@ -35,9 +36,14 @@ impl Book {
         Err(Violation::of("I7", what))
     }
 
-    /// I4: what may not be repeated is not, whatever crashed in between.
-    pub(crate) fn runs(&mut self, call: ToolCallId, repeatable: bool) -> Held {
-        let runs = self.runs.entry(call).or_default();
+    /// I4: what may not be repeated is not, whatever crashed in between. I7: the gate of this node was asked about it in
+    /// this session.
+    pub(crate) fn runs(&mut self, session: SessionId, call: ToolCallId, repeatable: bool) -> Held {
+        if !self.gate.contains_key(&(session, call)) {
+            let what = format!("call {} runs, and the gate never judged it", call.short());
+            return Err(Violation::of("I7", what));
+        }
+        let runs = self.runs.entry((session, call)).or_default();
         *runs += 1;
         match *runs == 1 || repeatable {
             true => Ok(()),

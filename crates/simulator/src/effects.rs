@@ -193,7 +193,7 @@ impl World {
             }
             return;
         }
-        self.book.gate_says(tool_call, said.verdict.kind);
+        self.book.gate_says(hot.session, tool_call, said.verdict.kind);
         let judgement = Some(Box::new(said));
         self.tell(hot.number, 20, Message::Judged { tool_call, judgement });
     }
@@ -292,7 +292,7 @@ impl World {
             let text = "a call that the loop answers was run";
             return self.fail(agentd_turn::Violation::of("I3", text));
         }
-        if let Err(violation) = self.book.runs(tool_call, prepared.idempotent) {
+        if let Err(violation) = self.book.runs(hot.session, tool_call, prepared.idempotent) {
             return self.fail(violation);
         }
         let kid = self.spawn(

@@ -3,7 +3,7 @@
 use crate::disk::Disk;
 use crate::hot::ana;
 use agentd_protocol::{EVENT_VERSION, Event, EventBody, Seq, SessionForked, SessionId, Stamp, Timestamp};
-use agentd_store::{EncodedEvent, import};
+use agentd_store::{EncodedEvent, OwnLog, restore};
 use agentd_turn::{Agent, Config, Violation};
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -25,7 +25,9 @@ pub(crate) fn fork(
         let event = EncodedEvent::decode(line).map_err(|error| broken(error.to_string()))?;
         agent.apply(&event).map_err(|error| broken(error.to_string()))?;
         let durable = agent.durable();
-        let rests = durable.turn.is_none()
+        // An imported log begins before there is a session.
+        let rests = durable.settings.is_some()
+            && durable.turn.is_none()
             && durable.inbox.is_empty()
             && durable.history.is_none()
             && durable.children.is_empty()
@@ -59,7 +61,7 @@ pub(crate) fn fork(
         Ok(Some(agent.summary(at)))
     };
     let backend = Arc::clone(&disk.backend);
-    let made = import(backend.as_ref(), &lines, stamp, summarize).now_or_never();
+    let made = restore(backend.as_ref(), &OwnLog::vouched(lines), stamp, summarize).now_or_never();
     match made {
         Some(Ok(made)) => {
             disk.took_in(made.session, made.head)

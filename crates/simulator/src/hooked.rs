@@ -67,7 +67,7 @@ impl World {
         };
         let denies = self.chance(Knob::CallHooks, 100);
         if denies {
-            self.book.gate_says(tool_call, VerdictKind::Deny);
+            self.book.gate_says(hot.session, tool_call, VerdictKind::Deny);
         }
         let decision = denies.then_some(VerdictKind::Deny);
         let records = vec![record(tool_call, HookEvent::PreToolUse, decision)];

@@ -20,6 +20,7 @@ mod fixed;
 mod forks;
 mod hooked;
 mod hot;
+mod imports;
 mod kids;
 mod loops;
 mod messages;

@@ -363,6 +363,10 @@ impl World {
             advice: match self.dice.below(12) {
                 0 => Some(Advice::Think(vec![ThinkingLevel::Low])),
                 1 => Some(Advice::Think(Vec::new())),
+                2 => Some(Advice::Miscalled {
+                    name: "Read".to_owned(),
+                    said: "{".to_owned(),
+                }),
                 _ => None,
             },
             ..ModelFailure::new(class, "it failed")

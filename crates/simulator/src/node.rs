@@ -321,7 +321,7 @@ impl World {
 pub(crate) fn conversation(disk: &Disk, session: SessionId, upto: Seq) -> Result<Transcript, StoreError> {
     let events = disk.events(session, 0, upto)?;
     let mut rewinds = Rewinds::default();
-    events.iter().for_each(|event| rewinds.note(&event.body));
+    events.iter().for_each(|event| rewinds.note(event));
     let mut transcript = Transcript::new();
     for (number, (after, upto)) in rewinds.parts(upto).into_iter().enumerate() {
         if number > 0 {

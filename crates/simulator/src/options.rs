@@ -96,6 +96,8 @@ knobs! {
     CallHooks "call_hooks" [0, 0, 0, 5, 30],
     /// Percent of actions that fork a session.
     Fork "fork" [0, 0, 0, 6],
+    /// Percent of actions that import a forged log.
+    Import "import" [0, 0, 0, 6],
 }
 
 /// Something that is broken on purpose, to see that it is found.
@@ -140,11 +142,13 @@ pub enum Flaw {
     LostSide,
     /// What a hook denies is run all the same.
     DeafHook,
+    /// A log from outside is believed (a bug that was there).
+    TrustedImport,
 }
 
 impl Flaw {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Self); 18] = [
+    pub const ALL: [(&'static str, Self); 19] = [
         ("lost-append", Self::LostAppend),
         ("early-answer", Self::EarlyAnswer),
         ("early-effect", Self::EarlyEffect),
@@ -163,6 +167,7 @@ impl Flaw {
         ("lost-spent", Self::LostSpent),
         ("lost-side", Self::LostSide),
         ("deaf-hook", Self::DeafHook),
+        ("trusted-import", Self::TrustedImport),
     ];
 }
 

@@ -85,6 +85,11 @@ impl World {
             self.fork(session);
             return None;
         }
+        // Runs without imports throw the dice as they did before there were any.
+        if self.options.get(Knob::Import) > 0 && self.chance(Knob::Import, 100) {
+            self.import(session);
+            return None;
+        }
         if self.chance(Knob::Delete, 100) {
             if self.dice.percent(40) && !self.is_in_tree(session) && self.disk.delete(session) {
                 self.say(|| format!("session {} is deleted", session.short()));
@@ -235,7 +240,7 @@ impl World {
         self.order(session, Command::Create { created, first }, None);
     }
 
-    fn created(&mut self) -> SessionCreated {
+    pub(crate) fn created(&mut self) -> SessionCreated {
         let modes = [
             PermissionMode::Default,
             PermissionMode::AcceptEdits,

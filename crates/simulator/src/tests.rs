@@ -120,6 +120,16 @@ fn i7_a_gate_that_fails_open_is_found() {
     assert_eq!(found("deaf-hook", "call_hooks=30,tools=85,mode=3", 40), "I7");
 }
 
+#[test]
+fn i7_an_import_that_is_believed_is_found_and_one_that_is_quoted_runs_nothing() {
+    let busy = "import=30,tools=85,actions=40,node=12";
+    assert_eq!(found("trusted-import", busy, 40), "I7");
+    for seed in 1..=100 {
+        let report = run(seed, busy);
+        assert_eq!(report.violation, None, "{report}");
+    }
+}
+
 /// Each flaw is in one of the tests above.
 #[test]
 fn all_flaws_are_looked_for() {

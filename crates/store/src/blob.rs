@@ -78,11 +78,6 @@ impl BlobFiles {
         }
     }
 
-    /// Whether there is such a file.
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.path(name).exists()
-    }
-
     /// Removes a file; none there is as good.
     pub(crate) fn remove(&self, name: &str) -> Result<(), StoreError> {
         let path = self.path(name);

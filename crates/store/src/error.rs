@@ -3,6 +3,9 @@
 use agentd_protocol::{Fault, FaultClass, Seq, SessionId};
 use std::path::PathBuf;
 
+/// The code of the fault that [`StoreError::DamagedRow`] becomes.
+pub const DAMAGED_ROW: &str = "damaged_row";
+
 /// A failure of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -53,6 +56,12 @@ pub enum StoreError {
     /// There is no such session, or it was deleted.
     #[error("no session {0}")]
     NotFound(SessionId),
+    /// The list row of a session is not what was written.
+    #[error("the list row of session {0} is damaged")]
+    DamagedRow(SessionId),
+    /// The content of a blob is not what its name says.
+    #[error("blob {0} is damaged: its content is not what was written")]
+    DamagedBlob(String),
     /// The node's registration is no longer the current one.
     #[error("this node is no longer registered")]
     NodeLost,
@@ -126,6 +135,8 @@ impl StoreError {
             Self::Unknown => FaultClass::Timeout,
             Self::Full
             | Self::Refused(_)
+            | Self::DamagedRow(_)
+            | Self::DamagedBlob(_)
             | Self::Foreign { .. }
             | Self::NoWriteAhead { .. }
             | Self::Database(_)
@@ -143,6 +154,8 @@ impl StoreError {
             Self::Foreign { .. } => "store_foreign",
             Self::NoWriteAhead { .. } => "store_no_write_ahead",
             Self::NotFound(_) => "unknown_session",
+            Self::DamagedRow(_) => DAMAGED_ROW,
+            Self::DamagedBlob(_) => "damaged_blob",
             Self::NodeLost => "node_lost",
             Self::Full => "store_full",
             Self::Busy(_) => "store_busy",
@@ -164,6 +177,7 @@ impl StoreError {
             Self::NewerVersion { .. } => Some("start the newer agentd, or use another --data-dir"),
             Self::Foreign { .. } => Some("set store.url to a file of its own"),
             Self::NoWriteAhead { .. } => Some("put the data directory on a local disk, or mend the disk"),
+            Self::DamagedRow(_) => Some("agentd rebuilds it from the session's log; try again in a moment"),
             Self::Full => Some("free disk space; the store tries again by itself"),
             _ => None,
         }

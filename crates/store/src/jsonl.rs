@@ -1,40 +1,27 @@
-//! The log as JSON lines: complete export, import, and the rebuilding of a store from such files.
+//! The log as JSON lines: complete export, whole logs in, and the rebuilding of a store from such files.
 
-use crate::{Append, Backend, EncodedEvent, Outcome, Range, SessionLog, StoreError};
-use agentd_protocol::{EVENT_VERSION, Seq, SessionId, Stamp, Summary, Timestamp};
+use crate::origin::{bad, read_lines, session_of};
+use crate::{Append, Backend, EncodedEvent, Outcome, OwnLog, Range, SessionLog, StoreError};
+use agentd_protocol::{Seq, SessionId, Stamp, Summary};
 use bytes::Bytes;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
-/// Events and bytes of one append of an import.
+/// Events and bytes of one append of a whole log.
 const PART_EVENTS: usize = 500;
 const PART_BYTES: usize = 2 * 1024 * 1024;
-/// The longest line that an import reads.
+/// The longest line of a file that is read.
 const MAX_LINE: usize = 64 * 1024 * 1024;
 
-/// What an import made.
+/// The session that was made of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Imported {
+pub struct Restored {
     /// The session in this store.
     pub session: SessionId,
     /// The session that the lines name; the same unless that id was taken.
     pub from: SessionId,
     /// Its head.
     pub head: Seq,
-}
-
-/// What the store needs of a line; everything else stays as it is.
-#[derive(Deserialize)]
-struct Envelope<'a> {
-    v: u8,
-    #[serde(borrow)]
-    session: &'a RawValue,
-    seq: Seq,
-    at: Timestamp,
-    #[serde(rename = "type")]
-    kind: String,
 }
 
 /// The exact stored lines after `after`, at most `limit` (0: all that a page holds).
@@ -62,19 +49,20 @@ pub async fn export(
 
 /// Writes a whole log as a session: under the id that its lines name, or a new one when that is taken. `summarize`
 /// folds the lines as they are stored into the list row; it can refuse them. Until the last part is durable the session
-/// is hidden, and a later purge removes what a broken import left.
+/// is hidden, and a later purge removes what was left when it broke off.
 ///
 /// # Errors
 /// A line is not an event, the numbering has a gap, `summarize` refuses, or the store fails.
-pub async fn import<F>(
+pub async fn restore<F>(
     log: &dyn Backend,
-    lines: &[Bytes],
+    own: &OwnLog,
     stamp: &mut Stamp,
     summarize: F,
-) -> Result<Imported, StoreError>
+) -> Result<Restored, StoreError>
 where
     F: FnOnce(SessionId, &[EncodedEvent]) -> Result<Option<Summary>, String>,
 {
+    let lines = own.lines();
     let from = session_of(lines.first(), 1)?;
     // A tombstone is in the way, too: only the first append finds it.
     let taken = log
@@ -109,7 +97,7 @@ where
         log.delete(session).await?;
         return Err(error);
     }
-    Ok(Imported { session, from, head })
+    Ok(Restored { session, from, head })
 }
 
 /// Writes the events in parts; `false`: the first one was refused because the session exists.
@@ -181,80 +169,11 @@ fn part_of(events: &[EncodedEvent]) -> usize {
     fits.count().max(1)
 }
 
-fn bad(line: Seq, reason: impl Into<String>) -> StoreError {
-    StoreError::BadImport {
-        line,
-        reason: reason.into(),
-    }
-}
-
-fn envelope(line: &Bytes, number: Seq) -> Result<Envelope<'_>, StoreError> {
-    serde_json::from_slice(line).map_err(|error| bad(number, format!("not an event: {error}")))
-}
-
-fn session_of(line: Option<&Bytes>, number: Seq) -> Result<SessionId, StoreError> {
-    let line = line.ok_or_else(|| bad(number, "there are no lines"))?;
-    let text = envelope(line, number)?.session.get();
-    serde_json::from_str(text).map_err(|error| bad(number, format!("session: {error}")))
-}
-
-/// Checks every line and gives it the session's id.
-fn read_lines(lines: &[Bytes], from: SessionId, to: SessionId) -> Result<Vec<EncodedEvent>, StoreError> {
-    (1..)
-        .zip(lines)
-        .map(|(number, line)| read_line(line, number, from, to))
-        .collect()
-}
-
-fn read_line(line: &Bytes, number: Seq, from: SessionId, to: SessionId) -> Result<EncodedEvent, StoreError> {
-    let event = envelope(line, number)?;
-    if event.v > EVENT_VERSION {
-        return Err(bad(
-            number,
-            format!("format version {} is newer than {EVENT_VERSION}", event.v),
-        ));
-    }
-    if event.seq != number {
-        return Err(bad(number, format!("seq is {}, expected {number}", event.seq)));
-    }
-    if number == 1 && event.kind != "session.created" && from != SessionId::NIL {
-        return Err(bad(
-            number,
-            format!("the first event is {}, expected session.created", event.kind),
-        ));
-    }
-    if session_of(Some(line), number)? != from {
-        return Err(bad(number, "it belongs to another session than the first line"));
-    }
-    if line.contains(&b'\n') {
-        return Err(bad(number, "it has a line break"));
-    }
-    let body = if from == to {
-        line.clone()
-    } else {
-        with_session(line, event.session, to)
-    };
-    Ok(EncodedEvent {
-        seq: number,
-        at: event.at,
-        kind: event.kind.into(),
-        body,
-    })
-}
-
-/// The same line with another session id: every other byte stays.
-fn with_session(line: &Bytes, old: &RawValue, to: SessionId) -> Bytes {
-    let start = old.get().as_ptr().addr().saturating_sub(line.as_ptr().addr());
-    let end = start + old.get().len();
-    let (head, tail) = (
-        line.get(..start).unwrap_or_default(),
-        line.get(end..).unwrap_or_default(),
-    );
-    [head, format!("\"{to}\"").as_bytes(), tail].concat().into()
-}
-
-/// Imports every `*.jsonl` file of a directory, the oldest session first; a half-written last line is left out. Answers
-/// what was made of each file. A file that cannot be imported is an error only for itself.
+/// Restores every `*.jsonl` file of a directory, the oldest session first; a half-written last line is left out. Answers
+/// what was made of each file. A file that cannot be read is an error only for itself.
+///
+/// The files get the authority of the store that they were mirrored from, so this is for the operator of both and for
+/// nobody else: no method of the protocol leads here.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -263,7 +182,7 @@ pub async fn rebuild<F>(
     dir: &Path,
     stamp: &mut Stamp,
     summarize: F,
-) -> Result<Vec<(String, Result<Imported, StoreError>)>, StoreError>
+) -> Result<Vec<(String, Result<Restored, StoreError>)>, StoreError>
 where
     F: Fn(SessionId, &[EncodedEvent]) -> Result<Option<Summary>, String>,
 {
@@ -276,7 +195,7 @@ where
     let mut made = Vec::new();
     for name in names {
         let result = match lines_of(&dir.join(&name)) {
-            Ok(lines) => import(log, &lines, stamp, &summarize).await,
+            Ok(lines) => restore(log, &OwnLog::vouched(lines), stamp, &summarize).await,
             Err(error) => Err(error),
         };
         made.push((name, result));

@@ -20,6 +20,7 @@ mod memory;
 mod metrics;
 mod mirror;
 mod open;
+mod origin;
 mod read;
 mod spending;
 mod sqlite;
@@ -31,12 +32,13 @@ mod tests;
 pub use append::{Append, Blob, Charge, IdempotencyKey, Outcome};
 pub use clock::Clock;
 pub use encoded::EncodedEvent;
-pub use error::StoreError;
-pub use jsonl::{Imported, export, import, rebuild};
+pub use error::{DAMAGED_ROW, StoreError};
+pub use jsonl::{Restored, export, rebuild, restore};
 pub use log::{Backend, Claim, Incarnation, Placement, SessionLog};
 pub use metrics::StoreMetrics;
 pub use mirror::Mirror;
 pub use open::{Options, open};
+pub use origin::{ForeignLog, OwnLog};
 pub use read::{
     Direction, Filter, Integrity, MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, Page, Range, Row, Snapshot, StoredKey,
     Watched, WatchedEvent,

@@ -18,11 +18,13 @@ pub trait SessionLog: Send + Sync + Debug {
     async fn append(&self, append: Append) -> Outcome;
     /// A page of a log.
     async fn load(&self, session: SessionId, range: Range) -> Result<Page, StoreError>;
-    /// A session's list row; `None` when it is unknown, deleted, or has no summary.
+    /// A session's list row; `None` when it is unknown, deleted, or has no summary. A row that cannot be read is
+    /// [`StoreError::DamagedRow`].
     async fn row(&self, session: SessionId) -> Result<Option<Row>, StoreError>;
     /// The sessions meant by an id, a prefix of either end of one (dashes optional), or an exact name: newest first, at most 10.
     async fn resolve(&self, text: &str) -> Result<Vec<(SessionId, String)>, StoreError>;
-    /// List rows, newest first.
+    /// List rows, newest first. A row that cannot be read is among them as [`Row::damaged`], unless labels or states
+    /// are asked for.
     async fn list(&self, filter: Filter) -> Result<Vec<Row>, StoreError>;
     /// How many sessions there are, closed ones included.
     async fn count(&self) -> Result<u64, StoreError>;
@@ -74,6 +76,8 @@ pub struct Claim {
     pub epoch: u64,
     /// The log's head.
     pub head: agentd_protocol::Seq,
+    /// The list row cannot be read; whoever folds the log writes it anew, with an append of no events.
+    pub row_damaged: bool,
 }
 
 /// Who runs which session.

@@ -97,6 +97,8 @@ pub struct Row {
     pub epoch: u64,
     /// The log's head.
     pub head: Seq,
+    /// The stored row cannot be read: only the session's id and head are true. Loading the session mends it.
+    pub damaged: bool,
 }
 
 /// Which sessions, newest first.

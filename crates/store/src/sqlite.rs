@@ -1,11 +1,14 @@
 //! The embedded backend: SQLite in WAL mode with one writer thread and a few readers.
 
 mod append;
+mod files;
 mod placement;
 mod queries;
 mod readers;
+mod row_sum;
 mod schema;
 mod spending;
+mod threads;
 mod upkeep;
 mod values;
 mod writer;
@@ -13,7 +16,7 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use crate::blob::{BlobFiles, ROW_LIMIT, is_name};
+use crate::blob::{BlobFiles, ROW_LIMIT, is_name, name_of};
 use crate::directory::{durable_dir, private_dir, sync_names};
 use crate::lock::StoreLock;
 use crate::{
@@ -26,6 +29,7 @@ pub(crate) use append::KEY_LIFE_MS;
 use append::Staged;
 use async_trait::async_trait;
 use bytes::Bytes;
+use files::DatabaseFiles;
 use readers::Readers;
 use rusqlite::params;
 use std::fs::OpenOptions;
@@ -33,6 +37,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use threads::Threads;
 use tokio::sync::watch;
 use upkeep::Purged;
 use values::{column, uid};
@@ -44,12 +49,16 @@ const SMALL: Weight = Weight {
     bytes: 512,
 };
 
+/// How many threads write large blobs.
+const WRITING: usize = 4;
+
 /// A store in one SQLite file, with large blobs beside it.
 #[derive(Debug)]
 pub(crate) struct SqliteStore {
     file: PathBuf,
     writer: Writer,
     readers: Readers,
+    threads: Threads,
     files: Arc<BlobFiles>,
     clock: Clock,
     /// The current registration of this node; 0: none yet.
@@ -80,10 +89,18 @@ impl SqliteStore {
         let connection = schema::open_writer(file, options.max_bytes)?;
         // SQLite syncs the name of its log, too, and does not look whether that went well.
         [data_dir, parent].into_iter().try_for_each(sync_names)?;
+        // Beside the reads, large blobs are written.
+        let threads = Threads::new(options.readers.saturating_add(WRITING))?;
         Ok(Self {
             file: file.to_owned(),
-            writer: Writer::start(connection, locks, options.write_timeout)?,
-            readers: Readers::new(file.to_owned(), options.readers, options.read_timeout),
+            writer: Writer::start(connection, locks, DatabaseFiles::of(file), options.write_timeout)?,
+            readers: Readers::new(
+                file.to_owned(),
+                options.readers,
+                threads.clone(),
+                options.read_timeout,
+            ),
+            threads,
             files: Arc::new(BlobFiles::new(blobs)),
             clock: options.clock,
             node: AtomicI64::new(0),
@@ -105,15 +122,12 @@ impl SqliteStore {
             return Ok(());
         }
         let files = Arc::clone(&self.files);
-        let work = tokio::task::spawn_blocking(move || {
+        let done = self.threads.run(move || {
             large
                 .iter()
                 .try_for_each(|blob| files.put(blob.name(), blob.bytes()))
         });
-        let done = work
-            .await
-            .unwrap_or_else(|error| Err(StoreError::Refused(error.to_string())));
-        done.map_err(|error| match error {
+        done.await.map_err(|error| match error {
             StoreError::Io { source, .. } if source.kind() == std::io::ErrorKind::StorageFull => {
                 StoreError::Full
             }
@@ -199,10 +213,16 @@ impl SessionLog for SqliteStore {
         }
         let (name, files) = (name.to_owned(), Arc::clone(&self.files));
         self.readers
-            .read(move |reader| match queries::blob(reader, &name)? {
-                Some(None) => files.get(&name),
-                Some(row) => Ok(row),
-                None => Ok(None),
+            .read(move |reader| {
+                let bytes = match queries::blob(reader, &name)? {
+                    Some(None) => files.get(&name)?,
+                    Some(row) => row,
+                    None => None,
+                };
+                match bytes {
+                    Some(bytes) if name_of(&bytes) != name => Err(StoreError::DamagedBlob(name)),
+                    bytes => Ok(bytes),
+                }
             })
             .await
     }

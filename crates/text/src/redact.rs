@@ -44,18 +44,52 @@ pub fn register_secret(secret: &str) {
     }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
     let mut secrets = known.take().map(|known| known.secrets).unwrap_or_default();
-    // In a JSON line it stands escaped.
-    let escaped = secret.replace('\\', "\\\\").replace('"', "\\\"");
-    for form in [secret.to_owned(), escaped] {
-        if !secrets.contains(&form) {
+    for form in forms(secret) {
+        if form.len() >= SHORTEST && !secrets.contains(&form) {
             secrets.push(form);
         }
     }
-    // Of two secrets of which one begins like the other, the longer one goes.
+    // Of two secrets of which one begins like the other, the longer one goes. Upper and lower case are one.
     let find = AhoCorasick::builder()
+        .ascii_case_insensitive(true)
         .match_kind(MatchKind::LeftmostLongest)
         .build(&secrets);
     *known = find.ok().map(|find| Known { secrets, find });
+}
+
+/// The forms in which a secret comes back: as it is, escaped in JSON, in base64 at each of its three places, with either
+/// alphabet, and in hexadecimal digits. It costs what one search for all of them costs, whatever their number.
+fn forms(secret: &str) -> Vec<String> {
+    let escaped = secret.replace('\\', "\\\\").replace('"', "\\\"");
+    let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+    let mut forms = vec![secret.to_owned(), escaped, hex];
+    for before in 0..3 {
+        forms.push(base64_at(secret.as_bytes(), before, b'+', b'/'));
+        forms.push(base64_at(secret.as_bytes(), before, b'-', b'_'));
+    }
+    forms
+}
+
+/// The characters of base64 that depend on nothing but the secret when `before` bytes stand in front of it.
+fn base64_at(secret: &[u8], before: usize, plus: u8, slash: u8) -> String {
+    let bits: Vec<bool> = secret
+        .iter()
+        .flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1))
+        .collect();
+    // The first character that is made of the secret alone.
+    let skip = (6 - before * 8 % 6) % 6;
+    let whole = bits.get(skip..).unwrap_or_default().chunks_exact(6);
+    let letter = |sextet: &[bool]| {
+        let value = sextet.iter().fold(0_u8, |value, bit| value << 1 | u8::from(*bit));
+        match value {
+            0..=25 => b'A' + value,
+            26..=51 => b'a' + value - 26,
+            52..=61 => b'0' + value - 52,
+            62 => plus,
+            _ => slash,
+        }
+    };
+    whole.map(|sextet| char::from(letter(sextet))).collect()
 }
 
 /// The text without the credentials that are known. What only looks like one stays: in a file that is worked on it is
@@ -178,5 +212,35 @@ mod tests {
             !safe.contains("abcdefgh12345") && !safe.contains("zzzzzzzzzz"),
             "{safe}"
         );
+    }
+
+    /// Ways in which a model or a command printed a key that plain redaction let through (GitHub's own masking of secrets
+    /// misses base64 and case, as its documentation says).
+    #[test]
+    fn i8_redteam_a_secret_does_not_pass_in_another_coding() {
+        let secret = "tr0ub4dor&3-Is~Key?";
+        let codings = || {
+            vec![
+                ("base64", "dHIwdWI0ZG9yJjMtSXN+S2V5Pw=="),
+                ("base64 behind one byte", "eHRyMHViNGRvciYzLUlzfktleT8="),
+                ("base64 behind two bytes", "eHl0cjB1YjRkb3ImMy1Jc35LZXk/"),
+                ("base64 for addresses", "dHIwdWI0ZG9yJjMtSXN-S2V5Pw"),
+                ("hex", "747230756234646f7226332d49737e4b65793f"),
+                ("HEX", "747230756234646F7226332D49737E4B65793F"),
+                ("upper case", "TR0UB4DOR&3-IS~KEY?"),
+                ("lower case", "tr0ub4dor&3-is~key?"),
+            ]
+        };
+        let shown = |coded: &str| redact_known(&format!("<{coded}>")).into_owned();
+        for (coding, coded) in codings() {
+            assert_eq!(shown(coded), format!("<{coded}>"), "positive control: {coding}");
+        }
+        register_secret(secret);
+        for (coding, coded) in codings() {
+            let shown = shown(coded);
+            assert!(shown.contains(GONE), "{coding}: {shown}");
+            // What may be left beside it are the characters that hold bits of its neighbours.
+            assert!(shown.len() <= GONE.len() + 8, "{coding}: {shown}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Making other people's text safe for a terminal: a model's words and a tool's output can hold escape sequences that set
 //! the clipboard, answer on stdin, or paint over an approval.
 
+use crate::joiner::{is_joiner, joins};
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
@@ -14,6 +15,11 @@ pub fn for_terminal(text: &str) -> Cow<'_, str> {
     {
         return Cow::Borrowed(text);
     }
+    Cow::Owned(visible(None, text))
+}
+
+/// The text behind this character.
+fn visible(mut before: Option<char>, text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 16);
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
@@ -22,11 +28,51 @@ pub fn for_terminal(text: &str) -> Cow<'_, str> {
             '\r' if chars.peek() == Some(&'\n') => {}
             // The control pictures show C0 controls in one cell each.
             '\0'..='\x1f' => safe.push(char::from_u32(u32::from(c) + 0x2400).unwrap_or('?')),
+            c if is_joiner(c) && joins(before, c, chars.peek().copied()) => safe.push(c),
             c if obeyed_or_hidden(c) => safe.extend(c.escape_unicode()),
             c => safe.push(c),
         }
+        before = Some(c);
     }
-    Cow::Owned(safe)
+    safe
+}
+
+/// A text that comes in pieces, for a terminal: what a character means can depend on its neighbours in other pieces.
+#[derive(Debug, Clone, Default)]
+pub struct Pieces {
+    before: Option<char>,
+    /// The end of the last piece, if only the next one tells what it means.
+    held: Option<char>,
+}
+
+impl Pieces {
+    /// What can be shown after this piece.
+    #[must_use]
+    pub fn next(&mut self, piece: &str) -> String {
+        let mut text: String = self.held.take().into_iter().collect();
+        text.push_str(piece);
+        let unclear = |c: &char| *c == '\r' || is_joiner(*c);
+        self.held = text.chars().next_back().filter(unclear);
+        if self.held.is_some() {
+            text.pop();
+        }
+        self.visible(&text)
+    }
+
+    /// The text ends: what was held back.
+    #[must_use]
+    pub fn end(&mut self) -> String {
+        let held: String = self.held.take().into_iter().collect();
+        let shown = self.visible(&held);
+        *self = Self::default();
+        shown
+    }
+
+    fn visible(&mut self, text: &str) -> String {
+        let shown = visible(self.before, text);
+        self.before = text.chars().next_back().or(self.before);
+        shown
+    }
 }
 
 /// The same on one line of at most `max` characters, runs of white space as one space.
@@ -47,8 +93,12 @@ pub fn one_line(text: &str, max: usize) -> String {
 #[must_use]
 pub fn json_for_terminal(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
-    for c in json.chars() {
-        if c == '\n' || !obeyed_or_hidden(c) {
+    let mut chars = json.chars().peekable();
+    let mut before = None;
+    while let Some(c) = chars.next() {
+        let joins = is_joiner(c) && joins(before, c, chars.peek().copied());
+        before = Some(c);
+        if c == '\n' || joins || !obeyed_or_hidden(c) {
             safe.push(c);
             continue;
         }
@@ -60,11 +110,13 @@ pub fn json_for_terminal(json: &str) -> String {
     safe
 }
 
-/// Controls (C0, DEL, C1), zero-width and bidirectional marks, line separators, the byte order mark, tag characters.
+/// Controls (C0, DEL, C1), zero-width and bidirectional marks, line separators, the byte order mark, fillers without ink,
+/// variation selectors (except the one that makes an emoji) and tag characters.
 fn obeyed_or_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
-        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+        || matches!(c, '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0e}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}')
 }
 
 #[cfg(test)]
@@ -99,6 +151,30 @@ mod tests {
             "rm\\u{200b} -rf \\u{202e}x"
         );
         assert_eq!(for_terminal("a\u{e0041}"), "a\\u{e0041}");
+    }
+
+    #[test]
+    fn joiners_stay_where_they_shape_letters_or_emoji() {
+        let text = "\u{645}\u{6cc}\u{200c}\u{62e}\u{648}\u{627}\u{647}\u{645} \u{1f469}\u{200d}\u{1f4bb}";
+        assert_eq!(for_terminal(text), text);
+        let json = serde_json::to_string(text).unwrap();
+        assert_eq!(json_for_terminal(&json), json);
+        assert_eq!(for_terminal("r\u{200d}m"), "r\\u{200d}m");
+    }
+
+    #[test]
+    fn pieces_are_shown_as_the_whole_text_would_be() {
+        for text in [
+            "plain text\n",
+            "one\r\ntwo\rthree\r",
+            "a\u{200d}",
+            "\u{1f469}\u{200d}\u{1f4bb} r\u{200d}m \u{645}\u{200c}\u{62e}",
+        ] {
+            let mut pieces = Pieces::default();
+            let mut shown: String = text.chars().map(|c| pieces.next(&c.to_string())).collect();
+            shown.push_str(&pieces.end());
+            assert_eq!(shown, for_terminal(text), "{text:?}");
+        }
     }
 
     #[test]

@@ -2,8 +2,11 @@
 
 use crate::conceal;
 use crate::permits::Permits;
+use crate::run::LOOK_WITHIN;
 use crate::wardens::Wardens;
 use agentd_actor_kit::{CallDetail, Done, Lent, ToolMsg, ToolPermit};
+use agentd_file_work::FileWork;
+use agentd_protected::ProtectedPaths;
 use agentd_sandbox::{Bounds, Environment, Network, Sandboxing};
 use agentd_tools::{Beneath, Prepared, Search, ToolLimits};
 use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SpawnErr};
@@ -38,6 +41,8 @@ pub struct ExecutorArgs {
     pub map_dir: PathBuf,
     /// Who keeps the indexes of working directories, if anybody does.
     pub search: Option<Arc<dyn Search>>,
+    /// Which paths of a working directory are protected.
+    pub protected: ProtectedPaths,
     /// Limits, and how many calls run at the same time.
     pub tools: ToolLimits,
 }
@@ -56,6 +61,7 @@ pub struct ExecutorState {
     map_dir: PathBuf,
     search: Option<Arc<dyn Search>>,
     environment: Arc<Environment>,
+    protected: Arc<ProtectedPaths>,
     details: Arc<Semaphore>,
     sweeping: bool,
 }
@@ -99,6 +105,7 @@ impl Actor for ToolExecutor {
                 args.sandboxing,
                 (args.bounds, args.network),
             ),
+            protected: Arc::new(args.protected),
             limits: Arc::new(args.tools),
             spill_dir: args.spill_dir,
             map_dir: args.map_dir,
@@ -166,6 +173,7 @@ impl ExecutorState {
                 map_dir: self.map_dir.clone(),
                 search: self.search.clone(),
                 environment: Arc::clone(&self.environment),
+                protected: Arc::clone(&self.protected),
             };
             // A permit that nobody takes any more comes back by its drop.
             waiter
@@ -184,15 +192,20 @@ impl ExecutorState {
 
     fn detail(&self, prepared: Prepared, workdir: PathBuf, done: Done<CallDetail>) {
         let (details, environment) = (Arc::clone(&self.details), Arc::clone(&self.environment));
+        let watch = self.limits.max_watched.try_into().unwrap_or(usize::MAX);
         tokio::spawn(async move {
             let Ok(_turn) = details.acquire_owned().await else {
                 return;
             };
-            let made = tokio::task::spawn_blocking(move || {
+            let (files, dir) = (FileWork::of_directory(&workdir), workdir.clone());
+            let made = files.run(&dir, LOOK_WITHIN, move || {
                 let beneath = Beneath::open(&workdir).map_err(|error| error.to_string())?;
                 let prepared = prepared.within(beneath.path());
-                let binding = prepared.binding(&beneath, &environment);
-                Ok::<_, String>((prepared.detail(&beneath), binding))
+                let binding = prepared.binding(&beneath, &environment, watch);
+                Ok::<_, String>(match prepared.detail(&beneath) {
+                    Ok(detail) => (detail, binding),
+                    Err(why) => (prepared.title, Err(why)),
+                })
             });
             match made.await {
                 Ok(Ok((detail, binding))) => done.answer(CallDetail {

@@ -60,7 +60,7 @@ pub(crate) fn files(judge: Option<(Handle<GateMsg>, Box<JudgeRequest>)>) -> File
     })
 }
 
-async fn kind(gate: &Handle<GateMsg>, request: JudgeRequest) -> Option<VerdictKind> {
+pub(crate) async fn kind(gate: &Handle<GateMsg>, request: JudgeRequest) -> Option<VerdictKind> {
     let request = Box::new(request);
     let judged = gate
         .call(JUDGED_WITHIN, |done| GateMsg::Judge { request, done })

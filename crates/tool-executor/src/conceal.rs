@@ -25,6 +25,7 @@ pub(crate) fn text(mut text: String) -> String {
 }
 
 /// A whole output, which can be long: looked through beside the runtime's own threads.
+#[expect(clippy::disallowed_methods, reason = "it works in memory only")]
 pub(crate) async fn bytes(bytes: Vec<u8>) -> Result<Vec<u8>, String> {
     let looked = tokio::task::spawn_blocking(move || redact_known_bytes(bytes)).await;
     looked.map_err(|error| error.to_string())

@@ -15,9 +15,9 @@ pub(crate) struct Focus {
 }
 
 impl Focus {
-    /// Nothing, unless the operator wants it and something was said.
+    /// Nothing, unless the operator or the session's preset wants it and something was said.
     pub(crate) fn of(limits: &ToolsConfig, seen: &FilesSeen) -> Option<Self> {
-        let wanted = limits.shape == Shape::Keywords && !seen.words().is_empty();
+        let wanted = (limits.shape == Shape::Keywords || seen.is_focused()) && !seen.words().is_empty();
         wanted.then(|| Self {
             words: seen.words().to_vec(),
             max_bytes: usize::try_from(limits.max_bytes / SHARE).unwrap_or(usize::MAX),
@@ -25,6 +25,7 @@ impl Focus {
     }
 
     /// These lines, for the model. Long outputs take a while, so a thread of its own looks.
+    #[expect(clippy::disallowed_methods, reason = "it works in memory only")]
     pub(crate) async fn about(self, output: Bytes) -> String {
         let look = move || windows(&String::from_utf8_lossy(&output), &self.words, self.max_bytes);
         match tokio::task::spawn_blocking(look).await {
@@ -41,7 +42,10 @@ impl Focus {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_protocol::{Block, Delivery, EventBody, InputAccepted, InputId};
+    use agentd_protocol::{
+        Block, Budget, Delivery, EventBody, InputAccepted, InputId, LoopLimits, SessionCreated,
+    };
+    use serde_json::json;
 
     fn asked(text: &str) -> FilesSeen {
         let mut seen = FilesSeen::default();
@@ -54,6 +58,25 @@ mod tests {
             agent: None,
         }));
         seen
+    }
+
+    #[test]
+    fn a_session_of_the_preset_react_wants_them_whatever_the_daemon_says() {
+        let created = |keyword_windows| {
+            let limits = LoopLimits {
+                keyword_windows,
+                ..LoopLimits::default()
+            };
+            let created = json!({
+                "title": "", "project": "", "workdir": "/w", "model": "m", "mode": "default",
+                "limits": limits, "budget": Budget::default(),
+            });
+            let created: SessionCreated = serde_json::from_value(created).unwrap();
+            let mut seen = asked("why is needle missing?");
+            seen.learn(&EventBody::from(created));
+            Focus::of(&ToolsConfig::default(), &seen).is_some()
+        };
+        assert_eq!([true, false].map(created), [true, false]);
     }
 
     #[tokio::test]

@@ -42,6 +42,8 @@ pub struct ToolStart {
 pub struct Mandate {
     /// What a person approved: the call runs only if this is still so.
     pub bound: Option<Binding>,
+    /// Whether somebody who may answer questions approved it.
+    pub approved: bool,
     /// Who judges what turns up while the call runs, addresses to which a server sends it on and files that a search
     /// finds, with a request that only lacks these. Nobody: none is followed or shown.
     pub judges: Option<(Handle<GateMsg>, Box<JudgeRequest>)>,

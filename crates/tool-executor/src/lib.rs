@@ -14,6 +14,7 @@ mod actor;
 mod addresses;
 mod conceal;
 mod focus;
+mod guarding;
 mod kid;
 mod permits;
 mod pre_images;

@@ -4,13 +4,18 @@ use crate::pre_images;
 use crate::run::{EXECUTOR_PAUSE, EXECUTOR_TRIES, blobs};
 use agentd_actor_kit::{Done, Handle, StoreMsg, ToolMsg, ToolPermit};
 use agentd_fault_points as fault;
+use agentd_file_work::{Failed, FileWork};
 use agentd_protocol::{
     EffectClass, HistoryFailed, HistoryStarted, SessionId, ToolOutcome, ToolStatus, UndoApplied,
 };
 use agentd_store::Blob;
 use agentd_tools::{Beneath, kept_content};
 use std::path::PathBuf;
+use std::time::Duration;
 use tokio::time::sleep;
+
+/// How long it may take.
+const PUT_BACK_WITHIN: Duration = Duration::from_secs(60);
 
 /// What is put back.
 #[derive(Debug)]
@@ -38,11 +43,13 @@ pub async fn put_back(job: PutBack) -> Result<(UndoApplied, Vec<Blob>), HistoryF
     fault::point(fault::REWORK_BEFORE).map_err(|injected| failed(&injected.to_string()))?;
     let contents = kept_content(&job.started.files, &blobs(&job.store)).await?;
     let (started, workdir, max) = (job.started, job.workdir, permit.limits.max_file_bytes);
-    let work = tokio::task::spawn_blocking(move || {
+    let dir = workdir.clone();
+    let files = FileWork::of_session(&job.session.to_string());
+    let work = files.run(&dir, PUT_BACK_WITHIN, move || {
         let workdir = Beneath::open(&workdir).map_err(|error| failed(&error.to_string()))?;
         agentd_tools::put_back(&started, contents, &workdir, max)
     });
-    let (applied, images) = work.await.map_err(|error| failed(&error.to_string()))??;
+    let (applied, images) = work.await.map_err(|error| unfinished(&error))??;
     // What cannot be kept is said in the daemon's log: this undo cannot be undone.
     let mut outcome = ToolOutcome::text(ToolStatus::Ok, "");
     fault::point(fault::REWORK_AFTER).map_err(|injected| failed(&injected.to_string()))?;
@@ -65,6 +72,16 @@ async fn admission(job: &PutBack) -> Option<ToolPermit> {
         sleep(EXECUTOR_PAUSE).await;
     }
     None
+}
+
+/// Its thread may still put files back.
+fn unfinished(why: &Failed) -> HistoryFailed {
+    HistoryFailed {
+        code: "E_TIMEOUT".to_owned(),
+        message: format!(
+            "putting the files back was given up: {why}. Some may have been put back; look with `agentctl diff`."
+        ),
+    }
 }
 
 fn failed(why: &str) -> HistoryFailed {

@@ -3,14 +3,16 @@
 use crate::addresses;
 use crate::conceal;
 use crate::focus::Focus;
+use crate::guarding::guarding;
 use crate::kid::ToolStart;
 use crate::pre_images;
 use agentd_actor_kit::{Credit, Done, Handle, Read, RunEvent, SessionMsg, StoreMsg, ToolMsg, ToolPermit};
 use agentd_fault_points as fault;
+use agentd_file_work::FileWork;
 use agentd_protocol::{Binding, Delta, SessionId, ToolCallId, ToolOutcome, ToolStatus};
 use agentd_store::Blob;
 use agentd_tools::{
-    Beneath, BlobSource, Environment, Finished, OnStart, Prepared, ProgressSink, Spilled, ToolContext,
+    Beneath, BlobSource, Finished, OnStart, Prepared, ProgressSink, Spilled, ToolContext, unanswered,
 };
 use bytes::Bytes;
 use ractor::ActorRef;
@@ -25,6 +27,10 @@ const NOTICEABLE: Duration = Duration::from_millis(50);
 pub(crate) const EXECUTOR_TRIES: u32 = 20;
 /// Between two of these.
 pub(crate) const EXECUTOR_PAUSE: Duration = Duration::from_millis(100);
+/// How long the working directory may take to be opened.
+const OPEN_WITHIN: Duration = Duration::from_secs(10);
+/// How long a look at what an approval was given for may take.
+pub(crate) const LOOK_WITHIN: Duration = Duration::from_secs(30);
 /// Pieces of output in the session's mailbox; those beyond are left out, live output may have gaps.
 const CREDITS: usize = 8;
 /// Output up to this size travels with the result into its append; more is kept as a file first.
@@ -154,22 +160,27 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
     if let Err(injected) = fault::point(fault::BEFORE_SPAWN) {
         return failed(&injected.to_string()).into();
     }
-    let workdir = start.workdir;
-    let opened = tokio::task::spawn_blocking(move || Beneath::open(&workdir)).await;
-    let workdir = match opened {
+    let files = FileWork::of_session(&start.session.to_string());
+    let dir = start.workdir.clone();
+    let opened = files.run(&start.workdir, OPEN_WITHIN, move || Beneath::open(&dir));
+    let workdir = match opened.await {
         Ok(Ok(workdir)) => Arc::new(workdir),
         Ok(Err(error)) => return failed(&error.to_string()).into(),
-        Err(error) => return failed(&error.to_string()).into(),
+        Err(error) => return unanswered(&start.prepared.name, error).into(),
     };
     let prepared = start.prepared.within(workdir.path());
-    if let Some(changed) = changed(&prepared, start.mandate.bound, &workdir, &permit.environment).await {
+    let bound = start.mandate.bound.clone();
+    if let Some(changed) = changed(&prepared, bound, (&workdir, &files), permit).await {
         return changed.into();
     }
+    let guard = (permit.protected.as_ref(), permit.environment.as_ref());
+    let guarding = guarding(&prepared, (workdir.path(), &files), guard, &start.mandate).await;
     if let Some(search) = &permit.search {
         search.touched(workdir.path());
     }
     let ctx = ToolContext {
         workdir: Arc::clone(&workdir),
+        guarding,
         seen: start.seen,
         jobs: start.jobs,
         warden: permit.warden.clone(),
@@ -182,6 +193,7 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
         files: addresses::files(start.mandate.judges.clone()),
         addresses: addresses::gate(start.mandate.judges),
         search: permit.search.clone(),
+        file_work: files,
         on_start: OnStart::new(|| {
             // What began cannot be taken back, so a failure here has nobody to be told to.
             let _ = fault::point(fault::AFTER_SPAWN);
@@ -194,12 +206,15 @@ async fn work<R: Runner>(runner: &R, start: ToolStart, news: &News, permit: &Too
 async fn changed(
     prepared: &Prepared,
     bound: Option<Binding>,
-    workdir: &Arc<Beneath>,
-    environment: &Arc<Environment>,
+    (workdir, files): (&Arc<Beneath>, &FileWork),
+    permit: &ToolPermit,
 ) -> Option<ToolOutcome> {
     let bound = bound?;
-    let (call, workdir, environment) = (prepared.clone(), Arc::clone(workdir), Arc::clone(environment));
-    let now = tokio::task::spawn_blocking(move || call.binding(&workdir, &environment)).await;
+    let (call, beneath) = (prepared.clone(), Arc::clone(workdir));
+    let environment = Arc::clone(&permit.environment);
+    let watch = permit.limits.max_watched.try_into().unwrap_or(usize::MAX);
+    let look = move || call.binding(&beneath, &environment, watch);
+    let now = files.run(workdir.path(), LOOK_WITHIN, look).await;
     let now = now.unwrap_or_else(|error| Err(error.to_string()));
     prepared.unbound(&bound, now)
 }

@@ -162,6 +162,7 @@ impl World {
         let (tx, notes) = mpsc::unbounded_channel();
         let (parent, _) = Actor::spawn(None, Parent, tx).await.unwrap();
         let args = ExecutorArgs {
+            protected: agentd_protected::ProtectedPaths::default(),
             exe: PathBuf::from("/nonexistent"),
             environment: Environment::default(),
             sandboxing: agentd_sandbox::Sandboxing::None,
@@ -392,7 +393,7 @@ async fn i8_a_person_is_not_shown_a_known_credential() {
         done,
     };
     let detail = handle.call(Duration::from_secs(5), ask).await.unwrap();
-    assert!(detail.text.starts_with("echo [redacted]\n"), "{detail:?}");
+    assert_eq!(detail.text, "echo [redacted]", "{detail:?}");
 }
 
 #[tokio::test]

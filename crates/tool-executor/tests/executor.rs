@@ -143,6 +143,7 @@ mod cases {
         let (tx, notes) = mpsc::unbounded_channel();
         let (parent, _) = Actor::spawn(None, Parent, tx).await.unwrap();
         let args = ExecutorArgs {
+            protected: agentd_protected::ProtectedPaths::default(),
             exe: PathBuf::from("/proc/self/exe"),
             environment: Environment::allowed([], &[]),
             sandboxing: agentd_sandbox::Sandboxing::None,
@@ -220,6 +221,7 @@ mod cases {
     }
 
     /// Waits for the end of a process that is not our child; the runtime's workers go on meanwhile.
+    #[expect(clippy::disallowed_methods, reason = "it waits for a process")]
     async fn wait_gone(pid: i32) {
         let Ok(fd) = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()) else {
             return;

@@ -38,7 +38,7 @@ fn apply(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
     let know = |path: &Path, content: &[u8]| ctx.seen.check(&path.to_string_lossy(), &sha256(content));
     let (changes, plan) = changes(prepared, &ctx.workdir, ctx.limits.max_file_bytes, know)?;
     abandoned.stop(&prepared.name)?;
-    change_set::apply(&ctx.workdir, &changes)?;
+    change_set::apply(&ctx.workdir, &prepared.permit(ctx), &changes)?;
     let list: String = plan
         .listed
         .iter()

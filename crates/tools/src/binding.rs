@@ -3,29 +3,44 @@
 
 use crate::prepared::{PathOp, Prepared, Subject};
 use crate::refusal::{Code, refuse};
-use agentd_policy::scripts;
+use crate::watched;
+use agentd_policy::{Decides, decides};
 use agentd_protocol::{Binding, ToolOutcome, ToolStatus};
 use agentd_sandbox::{Beneath, Environment, SandboxError};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
 use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 
 /// The most files that one call is bound to.
 const MAX_FILES: usize = 256;
 /// Bytes that are read for one binding. What is beyond is bound by which version of the file it is.
 const MAX_BYTES: u64 = 256 << 20;
 const PIECE: usize = 64 << 10;
+/// Directories that one call is bound to.
+const MAX_TREES: usize = 8;
+/// Files that are searched for the names of others.
+const MAX_SEARCHED: usize = 64;
+/// Files that only files name; those beyond are not looked at.
+const MAX_DEEP: usize = 256;
 /// How many changes are told.
 const TOLD: usize = 8;
 
 impl Prepared {
-    /// What an approval of this call is given for. Reads files, so it blocks: not for an actor's handler.
+    /// What an approval of this call is given for. Reads files, so it blocks: not for an actor's handler. Of a directory that
+    /// it runs code from at most `watch` entries are looked at.
     ///
     /// # Errors
     /// It cannot be said, so nobody can approve it.
-    pub fn binding(&self, workdir: &Beneath, environment: &Environment) -> Result<Binding, String> {
+    pub fn binding(
+        &self,
+        workdir: &Beneath,
+        environment: &Environment,
+        watch: usize,
+    ) -> Result<Binding, String> {
         let runs = matches!(self.subject, Subject::Command { .. });
+        let found = self.files(workdir, environment, watch)?;
         Ok(Binding {
             input: digest(|hash| {
                 text(hash, &self.name);
@@ -40,7 +55,8 @@ impl Prepared {
                     }
                 })
             }),
-            files: self.files(workdir)?,
+            files: found.found,
+            trees: found.trees,
         })
     }
 
@@ -74,11 +90,19 @@ impl Prepared {
         })
     }
 
-    fn files(&self, workdir: &Beneath) -> Result<BTreeMap<String, String>, String> {
+    fn files<'a>(
+        &self,
+        workdir: &'a Beneath,
+        environment: &'a Environment,
+        watch: usize,
+    ) -> Result<Files<'a>, String> {
         let mut files = Files {
             workdir,
+            environment,
+            watch,
             room: MAX_BYTES,
             found: BTreeMap::new(),
+            trees: BTreeMap::new(),
         };
         match &self.subject {
             Subject::Path {
@@ -90,21 +114,47 @@ impl Prepared {
                     files.changed(path)?;
                 }
             }
-            Subject::Command { command } => {
-                for path in scripts(command) {
-                    files.named(&path)?;
-                }
-            }
+            Subject::Command { command } => files.command(&decides(command))?,
             _ => {}
         }
-        Ok(files.found)
+        Ok(files)
     }
+}
+
+/// The directories of which more is in than was looked at.
+pub fn partly_watched(binding: &Binding) -> impl Iterator<Item = &String> {
+    let partly = binding
+        .trees
+        .iter()
+        .filter(|(_, seen)| seen.starts_with(watched::PARTLY));
+    partly.map(|(root, _)| root)
+}
+
+/// The hash of all that an approval is given for. Two questions with the same are about the same: an answer to one may
+/// answer the other.
+#[must_use]
+pub fn likeness(binding: &Binding) -> String {
+    digest(|hash| {
+        text(hash, &binding.input);
+        text(hash, &binding.cwd);
+        text(hash, binding.environment.as_deref().unwrap_or_default());
+        for map in [&binding.files, &binding.trees] {
+            text(hash, &map.len().to_string());
+            for (name, state) in map {
+                text(hash, name);
+                text(hash, state);
+            }
+        }
+    })
 }
 
 struct Files<'a> {
     workdir: &'a Beneath,
+    environment: &'a Environment,
+    watch: usize,
     room: u64,
     found: BTreeMap<String, String>,
+    trees: BTreeMap<String, String>,
 }
 
 impl Files<'_> {
@@ -112,6 +162,99 @@ impl Files<'_> {
     fn changed(&mut self, path: &str) -> Result<(), String> {
         let state = self.state(path).unwrap_or_else(|error| word(&error).to_owned());
         self.add(path, state)
+    }
+
+    /// All that decides what a command does, one level further than it says.
+    fn command(&mut self, decides: &Decides) -> Result<(), String> {
+        for path in &decides.files {
+            self.named(path)?;
+        }
+        let root = self.workdir.path().to_owned();
+        if decides.code {
+            self.tree(&root)?;
+        }
+        let places = decides.files.iter().map(|name| self.place(name));
+        let outside: Vec<PathBuf> = places.filter(|path| !path.starts_with(&root)).collect();
+        let inside = self.found.keys().map(|name| root.join(name));
+        let home = watched::home(self.environment);
+        let home: Vec<PathBuf> = home
+            .iter()
+            .flat_map(|home| decides.home.iter().map(|name| home.join(name)))
+            .collect();
+        let searched: Vec<PathBuf> = inside
+            .chain(outside.iter().cloned())
+            .chain(home.iter().cloned())
+            .take(MAX_SEARCHED)
+            .collect();
+        for name in &decides.programs {
+            self.program(name);
+        }
+        for path in home {
+            self.elsewhere(&path, true);
+        }
+        for path in outside {
+            if path.is_file() {
+                self.elsewhere(&path, false);
+            } else if decides.code && path.is_dir() {
+                self.tree(&path)?;
+            }
+        }
+        for path in searched {
+            let (paths, programs) = watched::names_in(&path);
+            let beside = path.parent().unwrap_or(&root).to_owned();
+            for name in paths {
+                for base in [&root, &beside] {
+                    self.elsewhere(&lexical(&base.join(&name)), false);
+                }
+            }
+            for name in programs {
+                self.program(&name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a word leads, as text.
+    fn place(&self, name: &str) -> PathBuf {
+        let home = name.strip_prefix("~/").zip(watched::home(self.environment));
+        match home {
+            Some((rest, home)) => lexical(&home.join(rest)),
+            None => lexical(&self.workdir.path().join(name)),
+        }
+    }
+
+    /// A directory that code is run from.
+    fn tree(&mut self, path: &Path) -> Result<(), String> {
+        let name = path.to_string_lossy().into_owned();
+        if self.trees.contains_key(&name) {
+            return Ok(());
+        }
+        if self.trees.len() >= MAX_TREES {
+            return Err(format!(
+                "the call runs code from more than {MAX_TREES} directories"
+            ));
+        }
+        self.trees.insert(name, watched::tree(path, self.watch));
+        Ok(())
+    }
+
+    fn program(&mut self, name: &str) {
+        if let Some(path) = watched::program(name, self.workdir.path(), self.environment) {
+            self.elsewhere(&path, false);
+        }
+    }
+
+    /// A file that is bound by which version it is. One in a directory that is watched is bound already.
+    fn elsewhere(&mut self, path: &Path, absent_counts: bool) {
+        let name = path.to_string_lossy().into_owned();
+        let watched =
+            |(root, seen): (&String, &String)| path.starts_with(root) && !seen.starts_with(watched::PARTLY);
+        if self.trees.iter().any(watched) || self.found.len() >= MAX_FILES + MAX_DEEP {
+            return;
+        }
+        if absent_counts || path.is_file() {
+            self.found.entry(name).or_insert_with(|| watched::version(path));
+        }
     }
 
     /// A word that may name a file: only one that is there counts.
@@ -149,6 +292,21 @@ impl Files<'_> {
     }
 }
 
+/// A path without `.` and `..`, as text.
+fn lexical(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir => {
+                clean.pop();
+            }
+            std::path::Component::CurDir => {}
+            other => clean.push(other),
+        }
+    }
+    clean
+}
+
 /// What stands for a file that cannot be read.
 const fn word(error: &SandboxError) -> &'static str {
     match error {
@@ -178,7 +336,7 @@ fn digest(feed: impl FnOnce(&mut Sha256)) -> String {
     hex(hash)
 }
 
-fn hex(hash: Sha256) -> String {
+pub(crate) fn hex(hash: Sha256) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

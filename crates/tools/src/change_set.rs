@@ -3,7 +3,7 @@
 use crate::read::explain;
 use crate::refusal::{Code, refuse};
 use agentd_protocol::ToolOutcome;
-use agentd_sandbox::{Beneath, SandboxError, Version};
+use agentd_sandbox::{Beneath, SandboxError, Version, WritePermit};
 use std::path::{Path, PathBuf};
 
 /// A file as it was found.
@@ -51,16 +51,20 @@ pub(crate) fn look(workdir: &Beneath, path: &Path, max: u64) -> Result<Option<Be
 
 /// Makes all changes. When one fails, those before it are taken back, and the error says so.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-pub(crate) fn apply(workdir: &Beneath, changes: &[FileChange]) -> Result<(), ToolOutcome> {
+pub(crate) fn apply(
+    workdir: &Beneath,
+    permit: &WritePermit,
+    changes: &[FileChange],
+) -> Result<(), ToolOutcome> {
     let mut made = Vec::new();
     for (done, change) in changes.iter().enumerate() {
         let fresh = missing_parents(workdir, change);
-        let written = write(workdir, change);
+        let written = write(workdir, permit, change);
         // Directories may be made even when the file is not.
         made.extend(fresh);
         if let Err(error) = written {
             let mut outcome = explain(workdir, &change.path, &error);
-            let stuck = take_back(workdir, changes.get(..done).unwrap_or_default(), &made);
+            let stuck = take_back(workdir, permit, changes.get(..done).unwrap_or_default(), &made);
             outcome.llm_text.push_str(&after_failure(&stuck));
             return Err(outcome);
         }
@@ -68,13 +72,14 @@ pub(crate) fn apply(workdir: &Beneath, changes: &[FileChange]) -> Result<(), Too
     Ok(())
 }
 
-fn write(workdir: &Beneath, change: &FileChange) -> Result<(), SandboxError> {
+fn write(workdir: &Beneath, permit: &WritePermit, change: &FileChange) -> Result<(), SandboxError> {
+    let path = permit.judged(&change.path)?;
     match (&change.before, &change.after) {
-        (Some(before), Some(after)) => workdir.replace(&change.path, after, &before.version),
-        (Some(before), None) => workdir.remove(&change.path, &before.version),
+        (Some(before), Some(after)) => workdir.replace(path, after, &before.version),
+        (Some(before), None) => workdir.remove(path, &before.version),
         (None, Some(after)) => match change.mode {
-            Some(mode) => workdir.create_with_mode(&change.path, after, mode),
-            None => workdir.create_new(&change.path, after),
+            Some(mode) => workdir.create_with_mode(path, after, mode),
+            None => workdir.create_new(path, after),
         },
         (None, None) => Ok(()),
     }
@@ -100,28 +105,36 @@ fn missing_parents(workdir: &Beneath, change: &FileChange) -> Vec<PathBuf> {
 }
 
 /// Takes changes back, the last one first. Returns those that could not be.
-fn take_back(workdir: &Beneath, changes: &[FileChange], made: &[PathBuf]) -> Vec<String> {
+fn take_back(
+    workdir: &Beneath,
+    permit: &WritePermit,
+    changes: &[FileChange],
+    made: &[PathBuf],
+) -> Vec<String> {
     let mut stuck = Vec::new();
     for change in changes.iter().rev() {
-        if let Err(why) = take_one_back(workdir, change) {
+        if let Err(why) = take_one_back(workdir, permit, change) {
             stuck.push(format!("{} ({why})", change.path.display()));
         }
     }
     for directory in made.iter().rev() {
         // Somebody may have put something there meanwhile; then it stays.
-        let _ = workdir.remove_directory(directory);
+        let _ = permit
+            .judged(directory)
+            .and_then(|directory| workdir.remove_directory(directory));
     }
     stuck
 }
 
-fn take_one_back(workdir: &Beneath, change: &FileChange) -> Result<(), String> {
+fn take_one_back(workdir: &Beneath, permit: &WritePermit, change: &FileChange) -> Result<(), String> {
     let said = |error: SandboxError| error.to_string();
+    let path = permit.judged(&change.path).map_err(said)?;
     let Some(after) = &change.after else {
         let Some(before) = &change.before else {
             return Ok(());
         };
         return workdir
-            .create_with_mode(&change.path, &before.content, before.mode)
+            .create_with_mode(path, &before.content, before.mode)
             .map_err(said);
     };
     let max = u64::try_from(after.len()).unwrap_or(u64::MAX);
@@ -130,8 +143,8 @@ fn take_one_back(workdir: &Beneath, change: &FileChange) -> Result<(), String> {
         return Err("it was changed meanwhile by somebody else".to_owned());
     }
     match &change.before {
-        Some(before) => workdir.replace(&change.path, &before.content, &opened.version),
-        None => workdir.remove(&change.path, &opened.version),
+        Some(before) => workdir.replace(path, &before.content, &opened.version),
+        None => workdir.remove(path, &opened.version),
     }
     .map_err(said)
 }

@@ -5,6 +5,8 @@ use crate::pre_image::PreImage;
 use crate::remote::Remote;
 use crate::search::Search;
 use crate::seen::FilesSeen;
+use agentd_file_work::FileWork;
+use agentd_protected::ProtectedPaths;
 use agentd_protocol::ToolOutcome;
 use agentd_sandbox::{Beneath, SpillFile, WardenSlot};
 use agentd_settings::ToolsConfig;
@@ -191,11 +193,28 @@ impl fmt::Debug for FileGate {
     }
 }
 
+/// What is known of the protected paths among those that a call writes.
+#[derive(Debug, Clone)]
+pub enum Guarding {
+    /// None of these may be written.
+    Refused(Arc<ProtectedPaths>),
+    /// A person approved them, or a rule spells them.
+    Approved,
+}
+
+impl Default for Guarding {
+    fn default() -> Self {
+        Self::Refused(Arc::default())
+    }
+}
+
 /// What a running tool is given.
 #[derive(Debug, Clone)]
 pub struct ToolContext {
     /// The session's working directory.
     pub workdir: Arc<Beneath>,
+    /// Whether the call may write protected paths.
+    pub guarding: Guarding,
     /// The files that the session knows.
     pub seen: Arc<FilesSeen>,
     /// The session's process warden.
@@ -214,6 +233,8 @@ pub struct ToolContext {
     pub addresses: AddressGate,
     /// Who judges files that a search finds or a map shows.
     pub files: FileGate,
+    /// Who lends the threads for work on files.
+    pub file_work: FileWork,
     /// Who keeps the indexes of working directories, if anybody does.
     pub search: Option<Arc<dyn Search>>,
     /// Who runs the tools of servers, if there are any.

@@ -6,21 +6,23 @@ use agentd_sandbox::Beneath;
 
 /// The longest file that is compared, and the longest detail.
 const MAX_BYTES: u64 = 1 << 20;
-const MAX_DETAIL: usize = 64 << 10;
+/// A person approves what is shown, so a longer one cannot be approved: it is not cut.
+const MAX_DETAIL: usize = 512 << 10;
 
 impl Prepared {
-    /// What exactly will happen: the command, or the change as a diff. Reads files, so it blocks: not for an actor's handler.
-    #[must_use]
-    pub fn detail(&self, workdir: &Beneath) -> String {
+    /// What exactly will happen: the command, or the change as a diff, and nothing of ours. Reads files, so it blocks: not
+    /// for an actor's handler.
+    ///
+    /// # Errors
+    /// Nobody can read so much before an approval.
+    pub fn detail(&self, workdir: &Beneath) -> Result<String, String> {
         let detail = match (&self.subject, self.name.as_ref()) {
             (_, "Edit" | "MultiEdit") => edit::preview(self, workdir, MAX_BYTES),
             (_, "Write") => write::preview(self, workdir, MAX_BYTES),
             (Subject::Paths(_), "ApplyPatch") => apply_patch::preview(self, workdir, MAX_BYTES),
             (_, "ApplyPatch") => replacement::preview(self, workdir, MAX_BYTES),
             // The command is shown whole, whatever its length: this is what is approved.
-            (Subject::Command { command }, _) => {
-                return format!("{command}\n(in {})", workdir.path().display());
-            }
+            (Subject::Command { command }, _) => return Ok(command.clone()),
             (Subject::Path { path, .. }, _) => {
                 let pattern = self.text("pattern");
                 let what = if pattern.is_empty() {
@@ -39,17 +41,21 @@ impl Prepared {
                 let arguments = serde_json::to_string_pretty(&self.input).unwrap_or_default();
                 format!("{}\n{arguments}", self.name)
             }
-            (Subject::Nothing, _) => self.title.clone(),
+            (Subject::Nothing, _) => serde_json::to_string_pretty(&self.input).unwrap_or_default(),
         };
         if detail.len() <= MAX_DETAIL {
-            return detail;
+            return Ok(detail);
         }
-        let shown = detail
-            .get(..detail.floor_char_boundary(MAX_DETAIL))
-            .unwrap_or_default();
-        format!(
-            "{shown}\n[{} more bytes are not shown]",
-            detail.len() - shown.len()
-        )
+        Err(format!(
+            "it would show {} bytes to a person, who is shown at most {MAX_DETAIL} before an approval; do it in smaller parts",
+            detail.len()
+        ))
+    }
+
+    /// What the model says that a command does. Nobody has checked it.
+    #[must_use]
+    pub fn said(&self) -> Option<String> {
+        let said = matches!(self.subject, Subject::Command { .. }).then(|| self.text("description").trim());
+        said.filter(|said| !said.is_empty()).map(str::to_owned)
     }
 }

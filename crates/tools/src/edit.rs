@@ -32,7 +32,7 @@ fn edit(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Result
         after: Some(new),
         mode: None,
     };
-    change_set::apply(&ctx.workdir, std::slice::from_ref(&change))?;
+    change_set::apply(&ctx.workdir, &prepared.permit(ctx), std::slice::from_ref(&change))?;
     let said = |undo_id: &str| {
         format!(
             "Changed {} ({} replaced). Undo id: {undo_id}",

@@ -9,7 +9,7 @@ use crate::run::Abandoned;
 use crate::walk::{Patience, files, matcher, names_hidden};
 use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
 use agentd_sandbox::EntryKind;
-use globset::GlobMatcher;
+use globset::GlobSet;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
 use serde_json::json;
@@ -17,6 +17,13 @@ use std::path::{Path, PathBuf};
 
 /// The most lines of a result.
 const MAX_LINES: usize = 250;
+/// The longest pattern, in bytes: each `\pL` in it takes some kilobytes before the next limit is looked at.
+const MAX_PATTERN: usize = 4_096;
+/// The most memory of a compiled pattern, and of the automaton that a search makes of it. Searches of several sessions run
+/// at the same time, so this is small.
+const MAX_REGEX: usize = 8 << 20;
+/// How deep the groups and repetitions of a pattern may nest.
+const MAX_NEST: u32 = 100;
 
 pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> ToolOutcome {
     grep(prepared, ctx, abandoned).unwrap_or_else(|refusal| refusal)
@@ -136,18 +143,34 @@ fn mode(prepared: &Prepared) -> Mode {
 
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 fn regex(prepared: &Prepared) -> Result<RegexMatcher, ToolOutcome> {
+    let pattern = prepared.text("pattern");
+    if pattern.len() > MAX_PATTERN {
+        let text = format!(
+            "Grep: the pattern has {} bytes; the limit is {MAX_PATTERN}. Search for a part of it.",
+            pattern.len()
+        );
+        return Err(refuse(Code::InvalidArgs, text));
+    }
     RegexMatcherBuilder::new()
         .case_insensitive(prepared.flag("case_insensitive"))
         .line_terminator(Some(b'\n'))
-        .build(prepared.text("pattern"))
+        .size_limit(MAX_REGEX)
+        .dfa_size_limit(MAX_REGEX)
+        .nest_limit(MAX_NEST)
+        .build(pattern)
         .map_err(|error| {
-            let hint = "Escape special characters with a backslash, for example `fn main\\(`. Matches are within one line.";
-            refuse(Code::InvalidArgs, format!("Grep: the pattern is not a regular expression: {error}. {hint}"))
+            let error = error.to_string();
+            let hint = if error.contains("size limit") || error.contains("nested") {
+                "Use fewer and smaller repetitions, for example `\\w+` for `\\pL{1,500}`."
+            } else {
+                "Escape special characters with a backslash, for example `fn main\\(`. Matches are within one line."
+            };
+            refuse(Code::InvalidArgs, format!("Grep: the pattern cannot be used as a regular expression: {error}. {hint}"))
         })
 }
 
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-fn glob(prepared: &Prepared) -> Result<Option<GlobMatcher>, ToolOutcome> {
+fn glob(prepared: &Prepared) -> Result<Option<GlobSet>, ToolOutcome> {
     let pattern = prepared.text("glob");
     if pattern.is_empty() {
         return Ok(None);

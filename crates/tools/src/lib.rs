@@ -18,6 +18,7 @@ mod catalog_edit;
 mod change_set;
 mod context;
 mod ctags;
+mod declared;
 mod detail;
 mod diff;
 mod edit;
@@ -26,6 +27,7 @@ mod focus;
 mod glob;
 mod grep;
 mod grep_sink;
+mod ignored;
 mod image;
 mod job;
 mod job_input;
@@ -58,6 +60,7 @@ mod talk;
 mod task;
 mod undo;
 mod walk;
+mod watched;
 mod web_fetch;
 mod write;
 mod yielding;
@@ -67,9 +70,10 @@ mod tests;
 
 pub use agentd_sandbox::{Beneath, Environment, WardenSlot};
 pub use agentd_web::Hop;
+pub use binding::{likeness, partly_watched};
 pub use context::{
-    AddressGate, BlobSource, FileGate, Finished, OnStart, Progress, ProgressSink, Spilled, ToolContext,
-    ToolLimits,
+    AddressGate, BlobSource, FileGate, Finished, Guarding, OnStart, Progress, ProgressSink, Spilled,
+    ToolContext, ToolLimits,
 };
 pub use diff::{Change, change};
 pub use focus::windows;
@@ -80,7 +84,7 @@ pub use prepared::{PathOp, Prepared, Subject};
 pub use prompt_map::{PromptMap, map_dir};
 pub use put_back::{Contents, file_now, kept_content, put_back};
 pub use remote::{Offered, REMOTE_PREFIX, Remote, RemoteCall};
-pub use run::run;
+pub use run::{run, unanswered};
 pub use search::{Search, SearchFound, SearchHit, SearchQuery};
 pub use seen::{FilesSeen, Seen};
 pub use spec::{Registry, Tool, ToolSpec};

@@ -103,7 +103,7 @@ mod tests {
             (
                 "ExitPlanMode",
                 json!({ "plan": "# Do it\nnow" }),
-                "ExitPlanMode # Do it...",
+                "ExitPlanMode # Do it⏎now",
             ),
             ("Plan", json!({ "steps": [step] }), "Plan 1 step"),
             (

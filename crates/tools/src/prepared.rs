@@ -1,13 +1,20 @@
 //! A call that was checked.
 
+use crate::context::{Guarding, ToolContext};
+use crate::declared;
 use crate::refusal::{Code, refuse};
 use crate::seen::FilesSeen;
 use crate::spec::ToolSpec;
 use crate::{apply_patch, edit_arguments, job_input, talk, undo, web_fetch};
 use agentd_protocol::{EffectClass, ToolOutcome};
+use agentd_sandbox::WritePermit;
+use agentd_text::brief;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::path::{Component, Path, PathBuf};
+
+/// Characters of a title.
+const TITLE: usize = 100;
 
 /// What is done to a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -42,6 +49,10 @@ pub enum Subject {
     Remote {
         /// Its arguments as JSON.
         arguments: String,
+        /// A hash of what the server says of the tool.
+        version: String,
+        /// Arguments that the tool's schema does not declare.
+        undeclared: Vec<String>,
     },
     /// Nothing outside the session.
     Nothing,
@@ -64,6 +75,19 @@ pub struct Prepared {
     pub subject: Subject,
 }
 
+/// Puts the subject into the arguments: what is judged is what is opened.
+fn put_subject(subject: &Subject, field: &str, input: &mut Value) {
+    match (subject, input.as_object_mut()) {
+        (Subject::Path { path, .. }, Some(object)) => {
+            object.insert(field.to_owned(), Value::from(path.clone()));
+        }
+        (Subject::Url(url), Some(object)) => {
+            object.insert("url".to_owned(), Value::from(url.clone()));
+        }
+        _ => {}
+    }
+}
+
 impl Prepared {
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     pub(crate) fn of(spec: &ToolSpec, mut input: Value) -> Result<Self, ToolOutcome> {
@@ -82,8 +106,12 @@ impl Prepared {
                     "Bash: the command has a NUL character in it.",
                 ));
             }
-            let about = described(&command, text("description"));
-            (Subject::Command { command }, about)
+            (
+                Subject::Command {
+                    command: command.clone(),
+                },
+                command,
+            )
         } else if spec.name == "BashWrite" {
             job_input::about(&input)?
         } else if spec.effect == EffectClass::None {
@@ -108,17 +136,8 @@ impl Prepared {
                 .map_or_else(|| path.clone(), |what| format!("{what} in {path}"));
             (Subject::Path { op, path }, about)
         };
-        // What is judged is what is opened.
-        match (&subject, input.as_object_mut()) {
-            (Subject::Path { path, .. }, Some(object)) => {
-                object.insert(field.to_owned(), Value::from(path.clone()));
-            }
-            (Subject::Url(url), Some(object)) => {
-                object.insert("url".to_owned(), Value::from(url.clone()));
-            }
-            _ => {}
-        }
-        let title = format!("{} {}", spec.name, one_line(&about));
+        put_subject(&subject, field, &mut input);
+        let title = format!("{} {}", spec.name, brief(&about, TITLE));
         Ok(Self {
             name: spec.name.clone(),
             input,
@@ -130,15 +149,21 @@ impl Prepared {
     }
 
     /// A tool of a server: no argument of it means anything here, whatever it is called.
-    pub(crate) fn remote(spec: &ToolSpec, input: Value) -> Self {
+    pub(crate) fn remote(spec: &ToolSpec, version: &str, input: Value) -> Self {
         let arguments = input.to_string();
         let about = if arguments == "{}" { "" } else { &arguments };
         Self {
-            title: format!("{} {}", spec.name, one_line(about)).trim_end().to_owned(),
+            title: format!("{} {}", spec.name, brief(about, TITLE))
+                .trim_end()
+                .to_owned(),
             name: spec.name.clone(),
             effect: spec.effect,
             idempotent: spec.idempotent,
-            subject: Subject::Remote { arguments },
+            subject: Subject::Remote {
+                arguments,
+                version: version.to_owned(),
+                undeclared: declared::undeclared(&spec.schema, &input),
+            },
             input,
         }
     }
@@ -175,6 +200,34 @@ impl Prepared {
             return undo::about(self, seen);
         }
         Ok(self)
+    }
+
+    /// The paths that it changes, as the gate judged them.
+    #[must_use]
+    pub fn written(&self) -> Vec<PathBuf> {
+        match &self.subject {
+            Subject::Path {
+                op: PathOp::Write,
+                path,
+            } => vec![path.into()],
+            Subject::Paths(paths) => {
+                let written = paths.iter().filter(|(op, _)| *op == PathOp::Write);
+                written.map(|(_, path)| path.into()).collect()
+            }
+            Subject::Path { .. }
+            | Subject::Command { .. }
+            | Subject::Url(_)
+            | Subject::Remote { .. }
+            | Subject::Nothing => Vec::new(),
+        }
+    }
+
+    /// What it may write: nothing that it did not declare.
+    pub(crate) fn permit(&self, ctx: &ToolContext) -> WritePermit {
+        match &ctx.guarding {
+            Guarding::Refused(protected) => WritePermit::new(self.written(), protected.as_ref().clone()),
+            Guarding::Approved => WritePermit::approved(self.written()),
+        }
     }
 
     pub(crate) fn text(&self, name: &str) -> &str {
@@ -226,25 +279,6 @@ fn clean(path: &str) -> String {
     }
 }
 
-/// What will run comes first: a description is the model's own word for it.
-fn described(command: &str, description: Option<String>) -> String {
-    let line = one_line(command);
-    match description.filter(|words| !words.trim().is_empty()) {
-        Some(words) => format!("{line} ({})", words.trim()),
-        None => command.to_owned(),
-    }
-}
-
-/// The first line, at most 100 characters of it.
-fn one_line(text: &str) -> String {
-    let line = text.trim().lines().next().unwrap_or_default();
-    let mut short: String = line.chars().take(100).collect();
-    if short.len() < text.trim().len() {
-        short.push_str("...");
-    }
-    short
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -262,19 +296,5 @@ mod tests {
         ] {
             assert_eq!(clean(path), expected, "{path}");
         }
-    }
-
-    #[test]
-    fn a_description_never_stands_for_the_command() {
-        let said = |words: &str| described("touch pushed", Some(words.to_owned()));
-        assert_eq!(said("Harmless listing"), "touch pushed (Harmless listing)");
-        assert_eq!(said(" "), "touch pushed");
-    }
-
-    #[test]
-    fn titles_are_one_short_line() {
-        assert_eq!(one_line("cargo test"), "cargo test");
-        assert_eq!(one_line("a\nb"), "a...");
-        assert_eq!(one_line(&"x".repeat(101)), format!("{}...", "x".repeat(100)));
     }
 }

@@ -6,7 +6,7 @@ use crate::pre_image::{PreImage, changed};
 use crate::refusal::{Code, refuse};
 use crate::seen::{UndoFile, sha256};
 use agentd_protocol::{FileBack, FileChanged, HistoryFailed, HistoryStarted, ToolOutcome, UndoApplied};
-use agentd_sandbox::Beneath;
+use agentd_sandbox::{Beneath, WritePermit};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -63,7 +63,9 @@ pub fn put_back(
         );
         return Err(failed(refuse(Code::UndoConflict, message)));
     }
-    change_set::apply(workdir, &changes).map_err(failed)?;
+    // A person wants these files back, protected or not.
+    let permit = WritePermit::approved(changes.iter().map(|change| change.path.clone()).collect());
+    change_set::apply(workdir, &permit, &changes).map_err(failed)?;
     let mut applied = UndoApplied {
         undoes: started.undoes.clone(),
         undoes_below: started.undoes_below.clone(),

@@ -78,6 +78,8 @@ pub(crate) fn from_sandbox(error: &SandboxError) -> ToolOutcome {
         SandboxError::Outside { .. }
         | SandboxError::Replaced { .. }
         | SandboxError::Symlink { .. }
+        | SandboxError::Unjudged { .. }
+        | SandboxError::Protected { .. }
         | SandboxError::Linked { .. } => Code::Denied,
         SandboxError::BadPath { .. } | SandboxError::CommandTooLong { .. } => Code::InvalidArgs,
         SandboxError::TooBig { .. } => Code::TooLarge,

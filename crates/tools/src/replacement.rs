@@ -44,7 +44,7 @@ fn apply(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
         after: Some(replaced.content),
         mode: None,
     };
-    change_set::apply(&ctx.workdir, std::slice::from_ref(&change))?;
+    change_set::apply(&ctx.workdir, &prepared.permit(ctx), std::slice::from_ref(&change))?;
     let said = |undo_id: &str| format!("Changed {} ({did}). Undo id: {undo_id}", path.display());
     Ok(changed(said, vec![change]))
 }

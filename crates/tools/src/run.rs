@@ -8,11 +8,12 @@ use crate::{
     apply_patch, bash, edit, glob, grep, job_input, job_tools, ls, read, remote, replacement, repo_map,
     search, skill, undo, web_fetch, write,
 };
+use agentd_file_work::Failed;
 use agentd_protocol::ToolOutcome;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 /// How long a file tool may take. Searches end before that with what they have.
 const FILES_WITHIN: Duration = Duration::from_secs(60);
@@ -76,22 +77,18 @@ async fn on_files(prepared: Prepared, ctx: ToolContext, wanted: Vec<Wanted>) -> 
     let abandoned = watch.0.clone();
     let name = prepared.name.clone();
     ctx.on_start.begun();
-    let work = tokio::task::spawn_blocking(move || dispatch(&prepared, &ctx, &abandoned, wanted));
-    match timeout(FILES_WITHIN, work).await {
-        Ok(Ok(finished)) => finished,
-        Ok(Err(error)) => match error.try_into_panic() {
-            // Whoever runs the tool deals with its panics.
-            Ok(panic) => std::panic::resume_unwind(panic),
-            Err(error) => refuse(Code::Tool, format!("{name} was stopped: {error}.")).into(),
-        },
-        Err(_) => refuse(
-            Code::Timeout,
-            format!(
-                "{name} took longer than {} s and was given up.",
-                FILES_WITHIN.as_secs()
-            ),
-        )
-        .into(),
+    let (files, dir) = (ctx.file_work.clone(), Arc::clone(&ctx.workdir));
+    let work = move || dispatch(&prepared, &ctx, &abandoned, wanted);
+    let done = files.run(dir.path(), FILES_WITHIN, work).await;
+    done.unwrap_or_else(|failed| unanswered(&name, failed).into())
+}
+
+/// The result of a call whose work on files gave none. Passes the work's panic on: whoever runs the tool deals with it.
+#[must_use]
+pub fn unanswered(tool: &str, failed: Failed) -> ToolOutcome {
+    match failed {
+        Failed::Panicked(panic) => std::panic::resume_unwind(panic),
+        failed => refuse(Code::Timeout, format!("{tool} was given up: {failed}.")),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::context::{Finished, ToolContext};
 use crate::prepared::Prepared;
 use crate::read::explain;
 use crate::refusal::{Code, refuse};
+use crate::run::unanswered;
 use crate::spec::ToolSpec;
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus};
 use async_trait::async_trait;
@@ -14,11 +15,14 @@ use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The longest query that is read.
 const MAX_QUERY: usize = 1_000;
 /// Hits unless the model asks for another number.
 const USUAL: u64 = 5;
+/// How long the look at a directory may take.
+const LOOK_WITHIN: Duration = Duration::from_secs(10);
 /// The most hits.
 const MOST: u64 = 20;
 
@@ -127,12 +131,12 @@ async fn is_there(ctx: &ToolContext, below: &Path) -> Result<(), ToolOutcome> {
         return Ok(());
     }
     let (workdir, below) = (Arc::clone(&ctx.workdir), below.to_owned());
-    let look = tokio::task::spawn_blocking(move || {
+    let look = ctx.file_work.run(ctx.workdir.path(), LOOK_WITHIN, move || {
         let found = workdir.entry(&below);
         found.map(drop).map_err(|error| explain(&workdir, &below, &error))
     });
-    let refused = |error: tokio::task::JoinError| refuse(Code::Tool, format!("SemanticSearch: {error}."));
-    look.await.unwrap_or_else(|error| Err(refused(error)))
+    look.await
+        .unwrap_or_else(|failed| Err(unanswered("SemanticSearch", failed)))
 }
 
 /// The hits that this session may read, as far as they fit.
@@ -159,8 +163,10 @@ async fn show(found: SearchFound, limit: usize, ctx: &ToolContext) -> ToolOutcom
         text.push('\n');
         shown.push(json!({ "path": hit.path, "start_line": hit.start_line, "end_line": hit.end_line }));
     }
-    if shown.is_empty() {
+    if shown.is_empty() && found.complete {
         text.push_str("Nothing was found. Other words may help; Grep finds exact text.\n");
+    } else if shown.is_empty() {
+        text.push_str("Nothing was found yet. Search again in a moment; Grep finds exact text now.\n");
     }
     if !found.complete {
         let _ = writeln!(

@@ -23,6 +23,8 @@ pub struct FilesSeen {
     outputs: VecDeque<String>,
     /// Words of the last input.
     words: Vec<String>,
+    /// The session wants to see what of a long output is about them.
+    focused: bool,
 }
 
 /// A change that was made, as undoing it needs it.
@@ -85,7 +87,10 @@ impl FilesSeen {
     pub const fn learns_from(event: &EventBody) -> bool {
         matches!(
             event,
-            EventBody::ToolFinished(_) | EventBody::InputAccepted(_) | EventBody::UndoApplied(_)
+            EventBody::SessionCreated(_)
+                | EventBody::ToolFinished(_)
+                | EventBody::InputAccepted(_)
+                | EventBody::UndoApplied(_)
         )
     }
 
@@ -100,6 +105,8 @@ impl FilesSeen {
                 }
                 self.outputs.push_back(name.clone());
             }
+        } else if let EventBody::SessionCreated(created) = event {
+            self.focused = created.limits.keyword_windows;
         } else if let EventBody::InputAccepted(accepted) = event {
             self.words = keywords(&accepted.content);
         } else if let EventBody::UndoApplied(applied) = event {
@@ -146,6 +153,12 @@ impl FilesSeen {
     /// The model's conversation is an earlier one: of files it knows what it knew then.
     pub fn knows_again(&mut self, earlier: Self) {
         self.known = earlier.known;
+    }
+
+    /// Whether the session wants to see what of a long output is about the words of the last input.
+    #[must_use]
+    pub const fn is_focused(&self) -> bool {
+        self.focused
     }
 
     /// Words of the last input, for finding what of a long output is about them.

@@ -3,7 +3,7 @@
 use crate::context::ToolContext;
 use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
-use agentd_prompt::{Places, skill};
+use agentd_prompt::{Places, ReadJudge, skill};
 use agentd_protocol::{ToolOutcome, ToolStatus};
 use std::path::PathBuf;
 
@@ -11,6 +11,7 @@ pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
     let places = Places {
         operator: ctx.limits.operator_directory.as_ref().map(PathBuf::from),
         project: ctx.limits.project_skills,
+        judge: judge(ctx),
         ..Places::default()
     };
     let name = prepared.text("name");
@@ -21,6 +22,15 @@ pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
         }
         Err(why) => refuse(Code::InvalidArgs, format!("Skill: {why}.")),
     }
+}
+
+/// A skill of the project is a file like any other: what the session may not read is not told by another name either.
+fn judge(ctx: &ToolContext) -> ReadJudge {
+    let (files, workdir) = (ctx.files.clone(), ctx.workdir.path().to_owned());
+    ReadJudge::new(move |real| match real.strip_prefix(&workdir) {
+        Ok(inner) if !files.lets_read(inner) => Err("the rules do not let it be read".to_owned()),
+        Ok(_) | Err(_) => Ok(()),
+    })
 }
 
 fn cut(mut text: String, max_bytes: u64) -> String {

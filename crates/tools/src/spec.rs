@@ -2,6 +2,7 @@
 
 use crate::arguments;
 use crate::catalog;
+use crate::declared;
 use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
 use crate::suggest::nearest;
@@ -45,6 +46,8 @@ struct Entry {
     /// Made at the first call. A schema that does not compile refuses every call of a built-in tool; a server checks the
     /// arguments itself.
     validator: OnceLock<Result<Validator, String>>,
+    /// Made at the first call, for tools of servers.
+    version: OnceLock<String>,
 }
 
 impl Tool {
@@ -54,6 +57,7 @@ impl Tool {
         Self(Arc::new(Entry {
             spec,
             validator: OnceLock::new(),
+            version: OnceLock::new(),
         }))
     }
 
@@ -61,6 +65,14 @@ impl Tool {
     #[must_use]
     pub fn spec(&self) -> &ToolSpec {
         &self.0.spec
+    }
+
+    /// A hash of what its server says of it: another one is another tool.
+    fn version(&self) -> &str {
+        let spec = self.spec();
+        self.0
+            .version
+            .get_or_init(|| declared::version(&spec.description, &spec.schema))
     }
 
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
@@ -161,7 +173,7 @@ impl Registry {
         };
         let (spec, input) = (tool.spec(), tool.checked(input)?);
         if spec.server.is_some() {
-            return Ok(Prepared::remote(spec, input));
+            return Ok(Prepared::remote(spec, tool.version(), input));
         }
         Prepared::of(spec, input)
     }

@@ -1,10 +1,13 @@
 //! The tools on real files, through the public interface.
 
 mod binding;
+mod changes;
+mod exhaustion;
 mod files;
 mod mapping;
 mod patching;
 mod prepare;
+mod protecting;
 mod remote;
 mod search;
 mod undoing;
@@ -15,6 +18,7 @@ use crate::{
     Beneath, BlobSource, FilesSeen, Jobs, OnStart, ProgressSink, Registry, ToolContext, ToolLimits,
     WardenSlot, run,
 };
+use agentd_file_work::FileWork;
 use agentd_protocol::{ToolOutcome, ToolStatus};
 use agentd_sandbox::{Environment, WardenSpec};
 use serde_json::Value;
@@ -27,6 +31,7 @@ use std::sync::Arc;
 struct World {
     dir: tempfile::TempDir,
     limits: ToolLimits,
+    guarding: crate::Guarding,
     seen: FilesSeen,
     blobs: BTreeMap<String, Vec<u8>>,
     files: crate::FileGate,
@@ -40,6 +45,7 @@ impl World {
         Self {
             dir: tempfile::tempdir().unwrap(),
             limits: ToolLimits::default(),
+            guarding: crate::Guarding::default(),
             seen: FilesSeen::default(),
             blobs: BTreeMap::new(),
             files: crate::FileGate::open(),
@@ -72,6 +78,7 @@ impl World {
             network: None,
         };
         ToolContext {
+            guarding: self.guarding.clone(),
             workdir: Arc::new(Beneath::open(&self.root()).unwrap()),
             seen: Arc::new(self.seen.clone()),
             jobs: Jobs::unheard(),
@@ -82,6 +89,7 @@ impl World {
             blobs: self.source(),
             addresses: crate::AddressGate::nobody(),
             files: self.files.clone(),
+            file_work: FileWork::of_session("test"),
             search: self.index.clone(),
             remote: None,
             progress: ProgressSink::nobody(),

@@ -98,7 +98,7 @@ fn undo(
         return Err(refuse(Code::Validation, text));
     }
     abandoned.stop(&prepared.name)?;
-    change_set::apply(&ctx.workdir, &changes)?;
+    change_set::apply(&ctx.workdir, &prepared.permit(ctx), &changes)?;
     let list: String = changes.iter().map(listed).collect();
     let said = |undo_id: &str| format!("Undid {id}:\n{list}To undo this, too: {undo_id}\n");
     Ok(changed(said, changes))

@@ -1,15 +1,21 @@
 //! Walks the files beneath the working directory as ripgrep does: ignore files honoured, links not followed.
 
+use crate::ignored::Ignored;
 use crate::run::Abandoned;
-use agentd_sandbox::{Beneath, EntryKind};
-use globset::{Glob, GlobBuilder, GlobMatcher};
-use ignore::{DirEntry, WalkBuilder};
+use agentd_policy::{check_glob, compile_glob};
+use agentd_sandbox::{Beneath, EntryKind, Named};
+use globset::{GlobBuilder, GlobSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A search ends after this time with what it has.
 pub(crate) const SEARCH_WITHIN: Duration = Duration::from_secs(20);
+
+/// The most entries of one directory that are looked at: all of them are held at once, to be sorted.
+const MAX_ENTRIES: usize = 200_000;
+/// The most directories in one another; the kernel takes no path that is much deeper.
+const MAX_DEPTH: usize = 2_000;
 
 /// When to stop.
 #[derive(Debug)]
@@ -35,17 +41,15 @@ impl Patience {
     }
 }
 
-/// A glob for paths; without `/` in it, it is for names at any depth.
-pub(crate) fn matcher(pattern: &str) -> Result<GlobMatcher, globset::Error> {
+/// A glob for paths; without `/` in it, it is for names at any depth. The error is a clause for a message.
+pub(crate) fn matcher(pattern: &str) -> Result<GlobSet, String> {
+    check_glob(pattern)?;
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
-    let glob: Glob = if pattern.contains('/') {
-        GlobBuilder::new(pattern).literal_separator(true).build()?
-    } else {
-        GlobBuilder::new(&format!("**/{pattern}"))
-            .literal_separator(true)
-            .build()?
-    };
-    Ok(glob.compile_matcher())
+    let anywhere = if pattern.contains('/') { "" } else { "**/" };
+    let glob = GlobBuilder::new(&format!("{anywhere}{pattern}"))
+        .literal_separator(true)
+        .build();
+    compile_glob(&glob.map_err(|error| error.to_string())?)
 }
 
 /// Whether a path or pattern names hidden things, so that they are wanted.
@@ -57,6 +61,9 @@ pub(crate) fn names_hidden(pattern: &str) -> bool {
 
 /// Walks the regular files below `base` in the order of their paths, each relative to the working directory. `visit` says
 /// whether to go on, and `stop` is asked before each. Whether everything was walked.
+///
+/// Every directory and ignore file is opened beneath the working directory, without following links and without waiting:
+/// a pipe that is named `.gitignore` is not read.
 pub fn files(
     workdir: &Beneath,
     base: &Path,
@@ -64,37 +71,87 @@ pub fn files(
     stop: &dyn Fn() -> bool,
     mut visit: impl FnMut(PathBuf) -> bool,
 ) -> bool {
-    let walk = WalkBuilder::new(workdir.path().join(base))
-        .hidden(!hidden)
-        .follow_links(false)
-        // Only what is beneath the working directory counts, with or without a repository around it.
-        .parents(false)
-        .git_global(false)
-        .require_git(false)
-        .filter_entry(|entry: &DirEntry| entry.file_name() != OsStr::new(".git"))
-        .sort_by_file_path(Path::cmp)
-        .build();
-    for entry in walk {
+    let mut walk = Walk {
+        workdir,
+        hidden,
+        ignored: Ignored::new(workdir),
+        open: Vec::new(),
+        complete: true,
+    };
+    walk.enter(base.to_owned());
+    while let Some(level) = walk.open.last_mut() {
         if stop() {
             return false;
         }
-        // What cannot be read is not there, as for ripgrep.
-        let Ok(entry) = entry else { continue };
-        if !entry.file_type().is_some_and(|kind| kind.is_file()) {
-            continue;
-        }
-        let Ok(relative) = entry.path().strip_prefix(workdir.path()) else {
+        let Some(entry) = level.entries.next() else {
+            walk.leave();
             continue;
         };
-        // The walk went by paths; a directory may have become a link meanwhile. This look goes by descriptor.
-        let real = workdir
-            .entry(relative)
-            .is_ok_and(|entry| entry.kind == EntryKind::File);
-        if real && !visit(relative.to_owned()) {
+        let path = level.directory.join(&entry.name);
+        let directory = entry.kind == EntryKind::Directory;
+        if !directory && entry.kind != EntryKind::File || !walk.wants(&path, &entry.name, directory) {
+            continue;
+        }
+        if directory {
+            walk.enter(path);
+        } else if !visit(path) {
             return false;
         }
     }
-    true
+    walk.complete
+}
+
+/// A walk that is under way: the directories from its base to where it is.
+struct Walk<'a> {
+    workdir: &'a Beneath,
+    hidden: bool,
+    ignored: Ignored<'a>,
+    open: Vec<Level>,
+    complete: bool,
+}
+
+/// A directory that is being walked.
+struct Level {
+    directory: PathBuf,
+    entries: std::vec::IntoIter<Named>,
+}
+
+impl Walk<'_> {
+    /// Whether an entry is not left out by its name or an ignore file.
+    fn wants(&self, path: &Path, name: &OsStr, directory: bool) -> bool {
+        if name == OsStr::new(".git") {
+            return false;
+        }
+        match self.ignored.says(path, directory) {
+            Some(ignored) => !ignored,
+            None => self.hidden || !name.as_encoded_bytes().starts_with(b"."),
+        }
+    }
+
+    /// Goes into a directory. One that cannot be read is not there, as for ripgrep.
+    fn enter(&mut self, directory: PathBuf) {
+        if self.open.len() >= MAX_DEPTH {
+            self.complete = false;
+            return;
+        }
+        let place = if directory.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &directory
+        };
+        let Ok((entries, more)) = self.workdir.names(place, MAX_ENTRIES) else {
+            return;
+        };
+        self.complete &= !more;
+        self.ignored.enter(&directory);
+        let entries = entries.into_iter();
+        self.open.push(Level { directory, entries });
+    }
+
+    fn leave(&mut self) {
+        self.open.pop();
+        self.ignored.leave();
+    }
 }
 
 #[cfg(test)]
@@ -118,7 +175,7 @@ mod tests {
                 "{pattern} {path}"
             );
         }
-        assert!(matcher("a[").is_err());
+        assert!(matcher("a[").is_err() && matcher(&"{".repeat(11)).is_err());
     }
 
     #[test]

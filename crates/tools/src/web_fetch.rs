@@ -73,6 +73,7 @@ pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
 }
 
 /// Reading this machine's root certificates takes a moment.
+#[expect(clippy::disallowed_methods, reason = "it reads no session's files")]
 async fn fetcher(config: &WebConfig) -> Result<Fetcher, ToolOutcome> {
     let config = config.clone();
     match tokio::task::spawn_blocking(move || Fetcher::new(&config)).await {

@@ -55,7 +55,7 @@ fn write(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Resul
         after: Some(content.to_vec()),
         mode: None,
     };
-    change_set::apply(&ctx.workdir, std::slice::from_ref(&change))?;
+    change_set::apply(&ctx.workdir, &prepared.permit(ctx), std::slice::from_ref(&change))?;
     Ok(changed(|undo_id| said + undo_id, vec![change]))
 }
 
@@ -80,6 +80,10 @@ pub(crate) fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> Strin
     match &old {
         Ok(old) => change(&path.to_string_lossy(), Some(old), Some(content)).text,
         Err(SandboxError::NotFound { .. }) => change(&path.to_string_lossy(), None, Some(content)).text,
-        Err(error) => format!("As things are this write fails: {error}"),
+        // Whatever comes of it: what would be written is shown.
+        Err(error) => {
+            let new = change(&path.to_string_lossy(), None, Some(content)).text;
+            format!("What is there now cannot be shown: {error}\n{new}")
+        }
     }
 }

@@ -11,6 +11,7 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod cases {
+    use agentd_file_work::FileWork;
     use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
     use agentd_sandbox::{Environment, WardenSpec};
     use agentd_tools::{
@@ -85,6 +86,7 @@ mod cases {
             network: None,
         };
         let ctx = ToolContext {
+            guarding: agentd_tools::Guarding::default(),
             workdir: Arc::new(Beneath::open(&workdir).unwrap()),
             seen: Arc::new(FilesSeen::default()),
             warden: WardenSlot::new(spec),
@@ -95,6 +97,7 @@ mod cases {
             blobs: BlobSource::empty(),
             addresses: agentd_tools::AddressGate::nobody(),
             files: agentd_tools::FileGate::closed(),
+            file_work: FileWork::of_session("test"),
             search: None,
             remote: None,
             progress: ProgressSink::nobody(),
@@ -302,6 +305,7 @@ mod cases {
     }
 
     /// Waits for the end of a process that is not our child; the runtime's workers go on meanwhile.
+    #[expect(clippy::disallowed_methods, reason = "it waits for a process")]
     async fn wait_gone(pid: i32) {
         let Ok(fd) = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()) else {
             return;

@@ -11,6 +11,7 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod cases {
+    use agentd_file_work::FileWork;
     use agentd_process_tests::{Case, cases, skipped};
     use agentd_sandbox::{Environment, WardenSpec};
     use agentd_tools::{
@@ -61,6 +62,7 @@ mod cases {
             network: None,
         };
         let ctx = ToolContext {
+            guarding: agentd_tools::Guarding::default(),
             workdir: Arc::new(Beneath::open(&root).unwrap()),
             seen: Arc::new(FilesSeen::default()),
             warden: WardenSlot::new(spec),
@@ -71,6 +73,7 @@ mod cases {
             blobs: BlobSource::empty(),
             addresses: AddressGate::nobody(),
             files: FileGate::new(|_| std::future::ready(true)),
+            file_work: FileWork::of_session("test"),
             search: None,
             remote: None,
             progress: ProgressSink::nobody(),

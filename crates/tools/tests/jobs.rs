@@ -11,6 +11,7 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod cases {
+    use agentd_file_work::FileWork;
     use agentd_protocol::{ToolOutcome, ToolStatus};
     use agentd_sandbox::{Environment, WardenSpec};
     use agentd_tools::{
@@ -86,6 +87,7 @@ mod cases {
         };
         let (tx, news) = mpsc::unbounded_channel();
         let ctx = ToolContext {
+            guarding: agentd_tools::Guarding::default(),
             workdir: Arc::new(Beneath::open(dir.path()).unwrap()),
             seen: Arc::new(FilesSeen::default()),
             warden: WardenSlot::new(spec),
@@ -98,6 +100,7 @@ mod cases {
             blobs: BlobSource::empty(),
             addresses: agentd_tools::AddressGate::nobody(),
             files: agentd_tools::FileGate::closed(),
+            file_work: FileWork::of_session("test"),
             search: None,
             remote: None,
             progress: ProgressSink::nobody(),

@@ -22,6 +22,7 @@ mod digest;
 mod estimate;
 mod parts;
 mod prune;
+mod quote;
 mod retell;
 mod rewind;
 mod shorten;

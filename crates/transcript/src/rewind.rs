@@ -1,7 +1,7 @@
 //! Which parts of a log a conversation is made of, when it went back to an earlier point.
 
 use crate::transcript::Transcript;
-use agentd_protocol::{EventBody, Seq, SessionRewound};
+use agentd_protocol::{Event, EventBody, Seq, SessionRewound};
 
 /// The times that a conversation went back. Collected from the log, in its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -9,9 +9,20 @@ pub struct Rewinds(Vec<(Seq, Seq)>);
 
 impl Rewinds {
     /// Takes note of an event.
-    pub fn note(&mut self, event: &EventBody) {
-        if let EventBody::SessionRewound(SessionRewound { to_seq, from_seq, .. }) = event {
-            self.0.push((*from_seq, *to_seq));
+    #[expect(clippy::wildcard_enum_match_arm, reason = "no other event goes back")]
+    pub fn note(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::SessionRewound(SessionRewound { to_seq, from_seq, .. }) => {
+                self.0.push((*from_seq, *to_seq));
+            }
+            EventBody::ImportedEvent(imported) => {
+                let quoted = &imported.event;
+                if let EventBody::SessionRewound(rewound) = &quoted.hearsay().body {
+                    let here = |named| quoted.place(named, event.seq);
+                    self.0.extend(here(rewound.from_seq).zip(here(rewound.to_seq)));
+                }
+            }
+            _ => {}
         }
     }
 

@@ -40,7 +40,9 @@ pub struct Transcript {
     pub(crate) left_out: u64,
     pub(crate) noted: bool,
     /// Calls that were asked for.
-    used: BTreeSet<String>,
+    pub(crate) used: BTreeSet<String>,
+    /// The last event was one of an imported log.
+    pub(crate) quoting: bool,
 }
 
 impl Transcript {
@@ -56,6 +58,10 @@ impl Transcript {
         reason = "most events say nothing to the model"
     )]
     pub fn apply(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::ImportedEvent(imported) => return self.quote(&imported.event, event.seq),
+            _ => self.end_quote(),
+        }
         match &event.body {
             EventBody::InputAccepted(accepted) => {
                 self.inputs.insert(accepted.input, accepted.content.clone());
@@ -131,9 +137,13 @@ impl Transcript {
     /// Seals what the next request adds: results in the order of their calls, then notes, then inputs.
     fn join(&mut self, started: &ModelStarted, seq: Seq) {
         self.rate.asks(&started.model);
+        self.join_inputs(&started.inputs, seq);
+    }
+
+    pub(crate) fn join_inputs(&mut self, inputs: &[InputId], seq: Seq) {
         let mut content = std::mem::take(&mut self.step).seal();
         content.append(&mut self.notes);
-        for input in &started.inputs {
+        for input in inputs {
             let Some(blocks) = self.inputs.remove(input) else {
                 continue;
             };
@@ -144,17 +154,22 @@ impl Transcript {
     }
 
     fn answer(&mut self, finished: &ModelFinished, seq: Seq) {
-        self.close_step(seq);
         let usage = &finished.usage;
         let prompt = usage
             .input
             .saturating_add(usage.cache_read)
             .saturating_add(usage.cache_write);
-        let mut content = finished.content.clone();
+        let counted = (prompt > 0).then_some((prompt, usage.output));
+        self.say(finished.content.clone(), counted, seq);
+    }
+
+    /// An answer, with the provider's count of the request and of the answer where there is one.
+    pub(crate) fn say(&mut self, mut content: Vec<Block>, counted: Option<(u64, u64)>, seq: Seq) {
+        self.close_step(seq);
         content.retain(|block| self.is_new(block));
-        if prompt > 0 {
-            self.rate.counted(prompt, usage.output);
-            self.tokens = prompt.saturating_add(usage.output);
+        if let Some((prompt, output)) = counted {
+            self.rate.counted(prompt, output);
+            self.tokens = prompt.saturating_add(output);
             self.counted = true;
         } else {
             self.count(&content);
@@ -164,7 +179,7 @@ impl Transcript {
     }
 
     /// A cancelled answer stays as far as people saw it; other failures leave nothing.
-    fn keep_partial(&mut self, failed: &ModelFailed, seq: Seq) {
+    pub(crate) fn keep_partial(&mut self, failed: &ModelFailed, seq: Seq) {
         let (FailureClass::Cancelled, Some(text)) = (failed.class, &failed.partial) else {
             return;
         };
@@ -175,7 +190,7 @@ impl Transcript {
     }
 
     /// A log that was cut or put together by hand may have an answer where results were due: they are made up before it.
-    fn close_step(&mut self, seq: Seq) {
+    pub(crate) fn close_step(&mut self, seq: Seq) {
         if !self.step.is_empty() {
             let content = std::mem::take(&mut self.step).seal();
             self.push(Role::User, content, seq);
@@ -208,11 +223,11 @@ impl Transcript {
         self.seqs.push(seq);
     }
 
-    fn count(&mut self, blocks: &[Block]) {
+    pub(crate) fn count(&mut self, blocks: &[Block]) {
         self.add(estimate::of_blocks(blocks));
     }
 
-    fn add(&mut self, guess: u64) {
+    pub(crate) fn add(&mut self, guess: u64) {
         self.rate.added(guess);
         self.tokens = self.tokens.saturating_add(self.rate.of(guess));
     }

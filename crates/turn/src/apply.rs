@@ -99,9 +99,11 @@ impl Durable {
             EventBody::HistoryFailed(_) => self.history_failed(),
             EventBody::UndoApplied(_) => self.undo_applied(),
             EventBody::SessionRewound(rewound) => self.session_rewound(rewound),
-            EventBody::WarningRaised(_) | EventBody::SessionMoved(_) | EventBody::SessionImported(_) => {
-                Ok(())
-            }
+            // An imported event decides nothing: it folds into no call, no approval, no setting and no sum.
+            EventBody::WarningRaised(_)
+            | EventBody::SessionMoved(_)
+            | EventBody::SessionImported(_)
+            | EventBody::ImportedEvent(_) => Ok(()),
             EventBody::SessionForked(_) => self.forked(at),
             EventBody::RuleAdded(_) | EventBody::RuleRemoved(_) => {
                 Err("always-rules belong to the fleet-wide stream")

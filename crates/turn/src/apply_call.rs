@@ -132,6 +132,7 @@ impl Durable {
             level: 0,
             root: self.lineage().map(|(_, lineage)| lineage.root),
             path: self.path(),
+            about: asked.about.clone(),
         });
         Ok(())
     }
@@ -171,14 +172,25 @@ impl Durable {
             Decision::Allow => open.grant,
             _ => open.grant.and_then(|grant| rule_of(&grant, decided.decision)),
         };
-        if decided.scope != Scope::Once
-            && let Some(grant) = grant.filter(|grant| !self.grants.contains(grant))
-        {
-            self.grants.push(grant);
+        if let Some(grant) = grant {
+            self.granted(grant, decided.scope);
         }
         self.approvals.retain(|other| other.approval != decided.approval);
         remember(&mut self.decided, decided.approval);
         Ok(())
+    }
+
+    fn granted(&mut self, grant: String, scope: Scope) {
+        let known = self.grants.contains(&grant);
+        match scope {
+            Scope::Once => return,
+            Scope::Session => self.always.retain(|always| *always != grant),
+            Scope::Always if known => {}
+            Scope::Always => self.always.push(grant.clone()),
+        }
+        if !known {
+            self.grants.push(grant);
+        }
     }
 
     fn call_decided(

@@ -81,6 +81,9 @@ impl Durable {
         if !text.is_empty() {
             turn.text = text;
         }
+        if turn.is_silent() && calls.is_empty() {
+            turn.guards.empty_answers = turn.guards.empty_answers.saturating_add(1);
+        }
         let stop = finished.stop_reason;
         turn.phase = match calls.is_empty() {
             true => Phase::Answered { stop, called: false },

@@ -6,8 +6,8 @@ use crate::effect::{Effect, Reply};
 use crate::input::{CallPlan, TimerKey};
 use crate::{limits, plan_mode, timers};
 use agentd_protocol::{
-    ApprovalAsked, ApprovalDecided, ApprovalEscalated, ApprovalId, ApprovalKind, Choice, Decision, Fault,
-    OpenApproval, Scope, Timestamp, ToolCallId,
+    About, ApprovalAsked, ApprovalDecided, ApprovalEscalated, ApprovalId, ApprovalKind, Choice, Decision,
+    Fault, OpenApproval, Scope, Timestamp, ToolCallId,
 };
 
 /// How long to wait before the deciders are counted again.
@@ -37,6 +37,7 @@ pub(crate) fn ask(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, plan: &CallP
         expires_at: expiry(draft.now(), timeout),
         grant: plan.grant.clone(),
         binding: plan.binding.clone(),
+        about: (*plan.about).clone(),
     };
     draft.emit(asked);
 }
@@ -60,6 +61,7 @@ pub(crate) fn ask_person(
         expires_at: expiry(draft.now(), timeout),
         grant: None,
         binding: None,
+        about: About::default(),
     };
     draft.emit(asked);
 }

@@ -9,7 +9,8 @@ use crate::stutter::stutters;
 use crate::volatile::{Answer, Live};
 use crate::{cache_watch, choose, ending, judging, launch, limits, overflow, spending, words};
 use agentd_protocol::{
-    Block, CallId, FailureClass, ModelFailed, ModelFinished, StopReason, Usage, WarningRaised,
+    Advice, Block, CallId, FailureClass, Latency, ModelFailed, ModelFinished, StopReason, Usage,
+    WarningRaised,
 };
 use std::collections::BTreeMap;
 
@@ -134,6 +135,12 @@ pub(crate) fn failed(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut failure: 
     let Some(current) = live(draft, id).is_some().then(|| current(draft)).flatten() else {
         return;
     };
+    if let Some(Advice::Miscalled { name, said }) = &failure.advice
+        && current.failures > 0
+    {
+        let (name, said) = (name.clone(), said.clone());
+        return miscalled(draft, id, &failure, (name, said));
+    }
     let next = choose::after(draft, &current, &failure);
     overflow::learn(draft, &current.model, failure.advice.as_ref());
     let (retry_at, remedy) = next.map_or((None, None), |next| (Some(next.retry_at), next.remedy));
@@ -146,11 +153,39 @@ pub(crate) fn failed(draft: &mut Draft<'_, '_>, id: (CallId, u32), mut failure: 
         status: failure.status,
         retry_at,
         partial: None,
-        usage: None,
-        cost_usd: None,
+        usage: failure.spent.map(|(usage, _)| usage),
+        cost_usd: failure.spent.and_then(|(_, cost_usd)| cost_usd),
         credential: other_credential(Some(&current), failure.credential),
         remedy,
     });
+}
+
+/// The model failed again to write a call that its server can read. The call is taken for made, and its result says what
+/// was wrong with it: so the model learns of it, and the guards count it as a step that failed.
+fn miscalled(
+    draft: &mut Draft<'_, '_>,
+    (call, attempt): (CallId, u32),
+    failure: &ModelFailure,
+    (name, said): (String, String),
+) {
+    draft.volatile().live = None;
+    let (usage, cost_usd) = failure.spent.unwrap_or_default();
+    let id = draft.stamp().tool_call().to_string();
+    draft.emit(ModelFinished {
+        call,
+        attempt,
+        content: vec![Block::ToolUse {
+            id,
+            name,
+            input: said.into(),
+        }],
+        stop_reason: StopReason::ToolUse,
+        usage,
+        cost_usd,
+        latency: Latency::default(),
+        credential: None,
+    });
+    ending::close_calls(draft, &words::miscalled(&failure.message));
 }
 
 /// The credential that was used, where it is another than the log says already.

@@ -117,7 +117,11 @@ impl Case<'_, '_, '_> {
             Advice::Without(part) => Remedy::Without {
                 part: self.part(*part)?,
             },
-            Advice::Window { .. } => return None,
+            // Once: the same words may come out better.
+            Advice::Miscalled { .. } if self.current.failures == 0 => {
+                return Some(self.next(own_backoff_ms(self.draft.config(), 0, self.dice), None));
+            }
+            Advice::Window { .. } | Advice::Miscalled { .. } => return None,
         };
         Some(self.next(0, remedy))
     }

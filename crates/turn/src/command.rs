@@ -3,9 +3,12 @@
 use crate::draft::Draft;
 use crate::effect::Reply;
 use crate::input::{Command, NewInput};
-use crate::{approvals, context, delegate, ending, following, history, inbox, jobs, reporting, side, words};
+use crate::{
+    approvals, context, delegate, ending, following, history, inbox, jobs, limits, reporting, side, words,
+};
 use agentd_protocol::{
-    Delivery, Fault, Principal, SessionCreated, SessionPaused, SessionResumed, SessionUpdated, TurnId,
+    Block, Delivery, EndReason, Fault, Principal, SessionCreated, SessionPaused, SessionResumed,
+    SessionUpdated, TurnId,
 };
 
 const DONE: Reply = Reply::Done { seq: 0 };
@@ -176,6 +179,31 @@ fn update(draft: &mut Draft<'_, '_>, updated: SessionUpdated) -> Result<Reply, F
     if let Some(Err(error)) = model.as_deref().map(draft.scene.models) {
         return Err(Fault::invalid("unusable_model", error.message));
     }
+    let budget_changed = budget.is_some();
     draft.emit_by_caller(updated);
+    if budget_changed {
+        take_up_again(draft);
+    }
     Ok(DONE)
+}
+
+/// A turn that ended because a budget was used up goes on when the new budget has room. A sub-agent reported its end to
+/// its parent, which decides what follows.
+fn take_up_again(draft: &mut Draft<'_, '_>) {
+    let durable = draft.durable();
+    let stopped = durable.turn.is_none()
+        && durable.lineage().is_none()
+        && durable
+            .last
+            .as_ref()
+            .is_some_and(|last| last.reason == EndReason::Budget);
+    if stopped && !limits::used_up(durable, draft.now()) && inbox::starts_next(durable).is_empty() {
+        let new = NewInput {
+            content: vec![Block::text(words::BUDGET_RAISED)],
+            delivery: None,
+            key: None,
+            model: None,
+        };
+        inbox::accept(draft, new, Delivery::Start);
+    }
 }

@@ -57,6 +57,9 @@ pub struct Durable {
     pub gone: VecDeque<InputId>,
     /// Rules that a person granted for this session.
     pub grants: Vec<String>,
+    /// Those of them that were granted for good: they hold no longer than the fleet's rule that came of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub always: Vec<String>,
     /// Sums over all turns.
     pub totals: Totals,
     /// How the last turn ended.
@@ -222,6 +225,11 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// Whether the model has said nothing in it.
+    pub(crate) fn is_silent(&self) -> bool {
+        self.text.trim().is_empty()
+    }
+
     /// Compactions in a row, the last of them for the step that begins now.
     pub(crate) const fn in_row(&self) -> u32 {
         let (times, step) = self.compacted;
@@ -252,6 +260,7 @@ impl Durable {
             decided: VecDeque::new(),
             gone: VecDeque::new(),
             grants: Vec::new(),
+            always: Vec::new(),
             totals: Totals::default(),
             last: None,
             budget_warned: false,

@@ -21,6 +21,9 @@ pub struct Guards {
     pub repeats: u32,
     /// How often it had been made when the model was told.
     pub told_at: Option<u32>,
+    /// Answers without a call that left the turn without any text.
+    #[serde(default)]
+    pub empty_answers: u32,
 }
 
 impl Guards {

@@ -7,7 +7,7 @@ use crate::jobs::JobEnd;
 use crate::talk::Talk;
 use crate::tree::TreeSpent;
 use agentd_protocol::{
-    ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextPruned, ContextTrimmed,
+    About, ApprovalId, Binding, Block, Budget, CallId, ContextCompacted, ContextPruned, ContextTrimmed,
     ContextTruncated, Decision, Delivery, EffectClass, HookFinished, InputId, Labels, PermissionMode,
     Principal, SandboxLevel, Scope, SessionCreated, SessionId, Stamp, ThinkingLevel, ToolCallId, ToolOutcome,
     TurnError, TurnId, Verdict,
@@ -345,6 +345,8 @@ pub struct CallPlan {
     pub grant: Option<String>,
     /// What an approval of it is given for.
     pub binding: Option<Binding>,
+    /// What a person should know besides.
+    pub about: Box<About>,
     /// The loop itself answers it; no tool runs.
     pub talk: Option<Talk>,
 }

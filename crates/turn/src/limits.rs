@@ -5,8 +5,8 @@ use crate::durable::Durable;
 use crate::tree::TreeSpent;
 use crate::{approvals, words};
 use agentd_protocol::{
-    ApprovalAsked, ApprovalKind, Budget, Choice, EndReason, LimitKind, LimitReached, NoteInjected, NoteKind,
-    OnLimit, Timestamp, TurnError,
+    About, ApprovalAsked, ApprovalKind, Budget, Choice, EndReason, LimitKind, LimitReached, NoteInjected,
+    NoteKind, OnLimit, Timestamp, TurnError,
 };
 
 /// The answer to a limit that means "go on".
@@ -100,6 +100,11 @@ pub(crate) fn spent(durable: &Durable, now: Timestamp) -> bool {
         .any(|used| used.limit != LimitKind::Steps && used.used >= used.of)
 }
 
+/// Whether any part of a budget is used up.
+pub(crate) fn used_up(durable: &Durable, now: Timestamp) -> bool {
+    used(durable, now, None).iter().any(|used| used.used >= used.of)
+}
+
 /// Whether another step would be taken without asking or ending; what is optional is not done without it.
 pub(crate) fn has_room(durable: &Durable, now: Timestamp) -> bool {
     let Some(turn) = &durable.turn else { return false };
@@ -157,6 +162,7 @@ fn ask(draft: &mut Draft<'_, '_>, steps: u32, ask_timeout_ms: Option<u64>) {
         expires_at: approvals::expiry(draft.now(), ask_timeout_ms),
         grant: None,
         binding: None,
+        about: About::default(),
     };
     draft.emit(asked);
 }

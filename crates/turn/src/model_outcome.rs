@@ -37,7 +37,7 @@ pub struct SideEnded {
 }
 
 /// Why an attempt failed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ModelFailure {
     /// The class.
     pub class: FailureClass,
@@ -55,6 +55,8 @@ pub struct ModelFailure {
     pub refused: bool,
     /// What the error teaches about the model.
     pub advice: Option<Advice>,
+    /// Tokens that the provider counted before it failed, and US dollars when the price is known.
+    pub spent: Option<(Usage, Option<f64>)>,
 }
 
 impl ModelFailure {
@@ -70,6 +72,7 @@ impl ModelFailure {
             other_credential: None,
             refused: false,
             advice: None,
+            spent: None,
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::durable::Durable;
 use crate::open_call::Stage;
 use crate::words;
 use agentd_protocol::{
-    ApprovalAsked, ApprovalDecided, ApprovalId, ApprovalKind, Decision, ModeChanged, OpenApproval,
+    About, ApprovalAsked, ApprovalDecided, ApprovalId, ApprovalKind, Decision, ModeChanged, OpenApproval,
     PermissionMode, SessionUpdated, ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
 };
 
@@ -30,6 +30,7 @@ pub(crate) fn ask(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, title: Strin
         expires_at: approvals::expiry(draft.now(), timeout),
         grant: None,
         binding: None,
+        about: About::default(),
     };
     draft.emit(asked);
 }

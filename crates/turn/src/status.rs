@@ -181,6 +181,7 @@ impl Agent {
             paused: durable.paused.is_some(),
             wake_at: wake_at(durable),
             resumable: resumable(durable),
+            limits: None,
         }
     }
 }

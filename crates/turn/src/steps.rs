@@ -4,7 +4,7 @@ use crate::draft::Draft;
 use crate::durable::{Durable, Phase, Turn};
 use crate::limits::{self, Leave};
 use crate::{Config, context, ending, inbox, intent, jobs, launch, occasions, planning, told, tree, words};
-use agentd_protocol::{EndReason, NoteInjected, NoteKind, StopReason, Timestamp, TurnError};
+use agentd_protocol::{EndReason, NoteInjected, NoteKind, StopReason, Timestamp, TurnError, WarningRaised};
 
 /// What follows a step.
 enum Next {
@@ -24,6 +24,9 @@ pub(crate) fn next(draft: &mut Draft<'_, '_>) -> bool {
     let nudge = match decide_next(draft.durable(), turn, joining, draft) {
         Next::End(EndReason::Completed, None) if !occasions::lets_stop(draft) => return false,
         Next::End(reason, error) => {
+            if reason == EndReason::Completed && draft.turn().is_some_and(Turn::is_silent) {
+                draft.emit(empty_answer());
+            }
             ending::finish(draft, reason, error);
             return true;
         }
@@ -109,7 +112,10 @@ fn decide_next(durable: &Durable, turn: &Turn, joining: bool, draft: &Draft<'_, 
     if called || stop == StopReason::PauseTurn || joining || turn.goes_on.is_some() {
         return Next::Call(None);
     }
-    match nudge(durable, turn, config, now).or_else(|| planning::nudge(durable, turn, now)) {
+    let nudge = nudge(durable, turn, config, now)
+        .or_else(|| planning::nudge(durable, turn, now))
+        .or_else(|| once_more(durable, turn, now));
+    match nudge {
         Some(nudge) => Next::Call(Some(nudge)),
         None => Next::End(EndReason::Completed, None),
     }
@@ -117,6 +123,19 @@ fn decide_next(durable: &Durable, turn: &Turn, joining: bool, draft: &Draft<'_, 
 
 fn end(reason: EndReason, class: &str, message: &str) -> Next {
     Next::End(reason, Some(limits::error(class, message)))
+}
+
+/// A model that said nothing at all is asked once more. There is no second time: the answer stays empty then.
+fn once_more(durable: &Durable, turn: &Turn, now: Timestamp) -> Option<Nudge> {
+    let wanted = turn.is_silent() && turn.guards.empty_answers == 1 && limits::has_room(durable, now);
+    wanted.then(|| (NoteKind::IntentNudge, words::SAY_SOMETHING.to_owned()))
+}
+
+fn empty_answer() -> WarningRaised {
+    WarningRaised {
+        code: "empty_answer".to_owned(),
+        message: "the model ended the turn without any text".to_owned(),
+    }
 }
 
 /// The nudge for an announced action that was not taken. There is none where it would hit a limit: the answer is

@@ -6,8 +6,12 @@ const MAX_UNIT: usize = 40;
 const MIN_TIMES: u32 = 50;
 /// How long the repetition must be, in characters.
 const MIN_CHARS: u32 = 400;
-/// Rows of bare numbers are data more often than stutter, so they must be this long.
-const MIN_CHARS_OF_NUMBERS: u32 = 4_000;
+/// Nothing that people or programs read nests brackets this deep.
+const MIN_CHARS_OF_BRACKETS: u32 = 2_000;
+/// Numbers, rulers, indentation: data and furniture more often than stutter, so they must be this long.
+const MIN_CHARS_WITHOUT_LETTERS: u32 = 4_000;
+/// The same row again and again: empty rows of a table, zeros of a matrix.
+const MIN_CHARS_OF_ROWS: u32 = 16_000;
 
 /// Whether a text contains the same unit so often in a row that the model is stuck.
 #[must_use]
@@ -67,15 +71,20 @@ impl Stutter {
         candidate.is_some_and(|(unit, length)| self.is_stutter(unit, length))
     }
 
-    /// Rulers, indentation, brackets and table lines are furniture: only units with letters (or very many numbers) count.
+    /// How long a repetition must be depends on what is repeated.
     fn is_stutter(&self, unit: usize, length: u32) -> bool {
-        let last = (1..=unit).filter_map(|back| self.recent.get((self.at + MAX_UNIT - back) % MAX_UNIT));
-        let (mut letters, mut digits) = (false, false);
-        for char in last {
-            letters |= char.is_alphabetic();
-            digits |= char.is_numeric();
-        }
-        letters || (digits && length >= MIN_CHARS_OF_NUMBERS)
+        let last = || (1..=unit).filter_map(|back| self.recent.get((self.at + MAX_UNIT - back) % MAX_UNIT));
+        let is_bracket = |one: &char| matches!(one, '[' | ']' | '{' | '}' | '(' | ')');
+        let least = if last().any(|one| one.is_alphabetic()) {
+            MIN_CHARS
+        } else if last().all(is_bracket) {
+            MIN_CHARS_OF_BRACKETS
+        } else if last().any(|one| *one == '\n') && last().any(|one| !one.is_whitespace()) {
+            MIN_CHARS_OF_ROWS
+        } else {
+            MIN_CHARS_WITHOUT_LETTERS
+        };
+        length >= least
     }
 }
 
@@ -130,8 +139,10 @@ mod tests {
             table,
             objects,
             code,
-            "=".repeat(2_000),
-            " ".repeat(2_000),
+            "=".repeat(3_900),
+            " ".repeat(3_900),
+            "|   |   |   |\n".repeat(1_000),
+            "0 0 0 0 0 0 0 0\n".repeat(900),
             "},{".repeat(500),
             "\n\t\t".repeat(500),
             "[[[[{{{{".repeat(200),
@@ -140,6 +151,31 @@ mod tests {
             "/* ****** */\n".repeat(100),
         ] {
             assert!(!stutters(&text), "{}", text.chars().take(60).collect::<String>());
+        }
+    }
+
+    #[test]
+    fn a_model_that_is_stuck_in_brackets_or_blanks_is_caught() {
+        for (unit, least) in [
+            ("[", 2_000),
+            ("{", 2_000),
+            ("[{", 1_000),
+            ("]}", 1_000),
+            ("((", 1_000),
+            ("-", 4_000),
+            (" ", 4_000),
+            ("\n", 4_000),
+            ("{ ", 2_000),
+            ("0, ", 1_334),
+            ("| |\n", 4_000),
+        ] {
+            let text = |times| format!("The data: x{}", unit.repeat(times));
+            assert!(!stutters(&text(least - 1)), "{unit:?} less than {least} times");
+            assert!(stutters(&text(least)), "{unit:?} {least} times");
+            assert!(stutters(&text(5_400)), "{unit:?}");
+        }
+        for unit in ["[", "{", "[{"] {
+            assert!(stutters(&unit.repeat(3_000)), "{unit:?}");
         }
     }
 

@@ -6,6 +6,12 @@ use agentd_protocol::{
     ApprovalDecided, Decision, EndReason, LimitKind, PermissionMode, PlanStatus, Planning, SessionId, Verdict,
 };
 
+/// The answer had neither text nor a call.
+pub(crate) const SAY_SOMETHING: &str =
+    "Your last answer was empty. Answer in words; if the work is done, say what the result is.";
+/// A person raised the budget that a turn had used up.
+pub(crate) const BUDGET_RAISED: &str = "The budget was raised. Go on where you stopped.";
+
 /// A rule denied the call.
 pub(crate) fn denied_by_rule(verdict: &Verdict) -> String {
     format!(
@@ -55,6 +61,14 @@ pub(crate) const TOOLS_OFF: &str = "Not run: the step limit is reached and tools
 /// Why a requested call was not run.
 pub(crate) const REPEATED: &str =
     "Not run: the same call with the same arguments was made too often in a row.";
+/// Why a requested call was not run.
+pub(crate) fn miscalled(message: &str) -> String {
+    format!(
+        "Not run: the model server could not read this call ({message}). Call the tool again by its name, with \
+         arguments that are one JSON object and match its schema."
+    )
+}
+
 /// Why an open call was closed.
 pub(crate) const STOPPED_BY_DENIAL: &str =
     "Not finished: another call was denied, and denials stop the turn.";

@@ -109,6 +109,7 @@ impl Fetcher {
     ///
     /// # Errors
     /// The place may not be reached, or what came cannot be read.
+    #[expect(clippy::disallowed_methods, reason = "it works in memory only")]
     pub async fn fetch(&mut self, target: &Target, raw: bool) -> Result<Answer, WebError> {
         let deadline = Instant::now() + self.time;
         let fetched = timeout_at(deadline, self.follow(target)).await;

@@ -1,7 +1,7 @@
 //! What is told. Pure.
 
 use agentd_protocol::{Event, EventBody};
-use agentd_text::{redact, redact_known};
+use agentd_text::{digest, redact, redact_known};
 use serde_json::{Value, json};
 
 /// The longest detail; the inbox has all of it.
@@ -31,6 +31,15 @@ impl Note {
                     "tool_call": asked.tool_call,
                     "title": safe(&asked.title),
                     "detail": safe(&asked.detail),
+                    // All of it, also where the detail is cut.
+                    "bytes": asked.detail.len(),
+                    "sha256": digest(&asked.detail),
+                    "whole": asked.detail.len() <= MAX_DETAIL,
+                    "risks": asked.about.risks.iter().map(|risk| safe(risk)).collect::<Vec<_>>(),
+                    "rule": asked.about.rule,
+                    "directory": asked.about.directory,
+                    "watches": asked.about.watches,
+                    "said_by_model": asked.about.said.as_deref().map(safe),
                     "choices": asked.choices,
                     "scopes": asked.scopes,
                     "expires_at": asked.expires_at,

@@ -75,6 +75,7 @@ fn asked(detail: &str) -> Event {
         expires_at: None,
         grant: None,
         binding: None,
+        about: agentd_protocol::About::default(),
     })
 }
 
@@ -119,6 +120,18 @@ fn header(request: &str, name: &str) -> Option<String> {
 
 fn body(request: &str) -> &str {
     request.split("\r\n\r\n").nth(1).unwrap()
+}
+
+#[test]
+fn redteam_42_a_note_says_how_much_it_leaves_out() {
+    let note = |detail: &str| -> serde_json::Value {
+        serde_json::from_str(&Note::of(&asked(detail)).unwrap().body).unwrap()
+    };
+    let long = "make all; ".repeat(3_000);
+    let (cut, whole) = (note(&long), note("make"));
+    assert_eq!((&cut["whole"], &whole["whole"]), (&false.into(), &true.into()));
+    assert_eq!(cut["bytes"], long.len());
+    assert_eq!(cut["sha256"], agentd_text::digest(&long));
 }
 
 #[tokio::test]

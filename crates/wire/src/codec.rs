@@ -7,6 +7,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 const PREFIX: usize = 4;
+/// Bytes of buffer that a connection keeps between frames.
+const KEPT: usize = 64 << 10;
 
 /// Cuts a stream of bytes into frame bodies. After an error the stream is lost: the same error comes again.
 #[derive(Debug)]
@@ -67,13 +69,20 @@ impl Decoder {
         };
         let body = body.to_vec();
         self.start += PREFIX + length;
-        if self.start == self.buffer.len() {
-            self.buffer.clear();
-            // A large frame must not pin its memory for the connection's life.
-            self.buffer.shrink_to(64 << 10);
+        if self.start == self.buffer.len() || length > KEPT {
+            self.buffer.drain(..self.start);
+            // A large frame must not pin its memory for the connection's life, whatever follows it.
+            self.buffer.shrink_to(KEPT);
             self.start = 0;
         }
         Ok(Some(body))
+    }
+
+    /// The size of the frame that the bytes so far begin, as soon as it is known: what its reader will have to hold.
+    #[must_use]
+    pub fn announced(&self) -> Option<usize> {
+        let prefix = self.buffer.get(self.start..)?.first_chunk::<PREFIX>()?;
+        usize::try_from(u32::from_be_bytes(*prefix)).ok()
     }
 
     /// Whether the bytes so far end inside a frame.
@@ -151,4 +160,29 @@ pub fn decode<T: DeserializeOwned>(body: &[u8], limits: FrameLimits) -> Result<T
     // The scan has the word on depth; the decoder's own count has some slack for how serde counts.
     deserializer.set_max_depth(limits.max_depth.saturating_mul(2).saturating_add(16));
     T::deserialize(&mut deserializer).map_err(|error| WireError::Malformed(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn redteam_49_i6_a_large_frame_pins_no_memory_whatever_follows() {
+        let mut decoder = Decoder::new(FrameLimits::default());
+        let frame = [&(4_u32 << 20).to_be_bytes()[..], &vec![b'x'; 4 << 20], &[0]].concat();
+        for chunk in frame.chunks(16 << 10) {
+            decoder.feed(chunk);
+        }
+        assert_eq!(decoder.announced(), Some(4 << 20));
+        assert!(decoder.buffer.capacity() > 4 << 20);
+        assert_eq!(
+            decoder.next_frame().map(|body| body.map(|body| body.len())),
+            Ok(Some(4 << 20))
+        );
+        assert!(decoder.buffer.capacity() <= KEPT, "{}", decoder.buffer.capacity());
+        // The byte that followed begins the next frame.
+        assert!(decoder.mid_frame() && decoder.announced().is_none());
+        decoder.feed(&[0, 0, 1, b'y']);
+        assert_eq!(decoder.next_frame(), Ok(Some(vec![b'y'])));
+    }
 }

@@ -1,7 +1,7 @@
 //! What a daemon sends: the welcome, answers, and what is pushed to subscriptions.
 
 use crate::handshake::Welcome;
-use agentd_protocol::{Delta, Fault, Lagged, Synced};
+use agentd_protocol::{CaughtUp, Delta, Fault, Lagged, OpenApproval, Seq, Status, Synced};
 use bytes::Bytes;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap as _};
 use serde_json::Value;
@@ -45,6 +45,8 @@ pub enum Push {
     Delta(Delta),
     /// The subscription has caught up.
     Synced(Synced),
+    /// A subscription to the fleet has caught up.
+    CaughtUp(CaughtUp),
     /// The viewer was too slow; what it missed comes from the log.
     Lagged(Lagged),
     /// The subscription is over.
@@ -105,9 +107,34 @@ struct Flat {
     event: Option<serde_bytes::ByteBuf>,
     cursor: Option<u64>,
     delta: Option<Delta>,
-    synced: Option<Synced>,
+    synced: Option<AnySynced>,
     lagged: Option<Lagged>,
     ended: Option<Ended>,
+}
+
+/// `synced` of a session or of the fleet.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct AnySynced {
+    cursor: Option<u64>,
+    seq: Seq,
+    status: Option<Status>,
+    approvals: Vec<OpenApproval>,
+    partial: Option<String>,
+}
+
+impl AnySynced {
+    fn push(self) -> Option<Push> {
+        let caught_up = self.cursor.map(|cursor| Push::CaughtUp(CaughtUp { cursor }));
+        caught_up.or_else(|| {
+            Some(Push::Synced(Synced {
+                seq: self.seq,
+                status: self.status?,
+                approvals: self.approvals,
+                partial: self.partial,
+            }))
+        })
+    }
 }
 
 /// A present `nil` is an answer, too.
@@ -141,6 +168,7 @@ impl Serialize for ServerFrame {
                     }
                     Push::Delta(delta) => map.serialize_entry("delta", delta)?,
                     Push::Synced(synced) => map.serialize_entry("synced", synced)?,
+                    Push::CaughtUp(caught_up) => map.serialize_entry("synced", caught_up)?,
                     Push::Lagged(lagged) => map.serialize_entry("lagged", lagged)?,
                     Push::Ended(ended) => map.serialize_entry("ended", ended)?,
                     Push::Unknown => {}
@@ -192,7 +220,7 @@ impl Flat {
         });
         event
             .or_else(|| self.delta.map(Push::Delta))
-            .or_else(|| self.synced.map(Push::Synced))
+            .or_else(|| self.synced.and_then(AnySynced::push))
             .or_else(|| self.lagged.map(Push::Lagged))
             .or_else(|| self.ended.map(Push::Ended))
     }

@@ -80,9 +80,7 @@ async fn i6_a_clock_that_jumps_by_a_day_ends_no_call_and_ids_stay_in_order() {
             eventually("the command runs", || made() == step).await;
             std::fs::write(&clock, if step == 1 { jump } else { "+0" }).unwrap();
             let pipe = pipe.clone();
-            tokio::task::spawn_blocking(move || std::fs::write(pipe, "go\n").unwrap())
-                .await
-                .unwrap();
+            tokio::fs::write(pipe, "go\n").await.unwrap();
         }
         let session_id = session.to_string();
         let mut follower = Follower::attach(&client, &session_id).await;

@@ -1,4 +1,4 @@
-//! What a daemon needs goes away: directories, descriptors, bubblewrap.
+//! What a daemon needs goes away: directories, descriptors, the sandbox.
 
 use super::signals::results;
 use crate::{YOLO, daemon, session};
@@ -6,7 +6,6 @@ use agentd_bench::model_server::ModelServer;
 use agentd_client::{Client, ConnectOptions};
 use agentd_protocol::{Block, CreateParams, EndReason, SendParams, ToolStatus};
 use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, eventually, skipped, status_of, within};
-use std::os::unix::fs::PermissionsExt as _;
 
 async fn send(client: &Client, session: &str, plan: &str) {
     let params = SendParams {
@@ -91,39 +90,12 @@ async fn i6_without_descriptors_clients_are_turned_away_and_the_daemon_recovers(
     );
 }
 
-/// A directory with this bubblewrap and shells: no other bubblewrap is to be found.
-fn only_these(bwrap: &std::path::Path) -> tempfile::TempDir {
-    let bin = tempfile::tempdir().unwrap();
-    let mine = bin.path().join("bwrap");
-    std::fs::copy(bwrap, &mine).unwrap();
-    std::fs::set_permissions(&mine, std::fs::Permissions::from_mode(0o755)).unwrap();
-    for program in ["bash", "sh"] {
-        let found = std::env::split_paths(&path())
-            .map(|dir| dir.join(program))
-            .find(|file| file.exists());
-        std::os::unix::fs::symlink(found.expect("a shell"), bin.path().join(program)).unwrap();
-    }
-    bin
-}
-
 #[tokio::test(flavor = "multi_thread")]
-async fn i7_when_bubblewrap_goes_away_calls_are_refused_and_say_why() {
-    let Some(bwrap) = std::env::split_paths(&path())
-        .map(|dir| dir.join("bwrap"))
-        .find(|file| file.exists())
-    else {
-        return skipped(
-            "bubblewrap goes away",
-            "bwrap is not on the PATH; install bubblewrap",
-        );
-    };
+async fn i7_when_the_sandbox_goes_away_calls_are_refused_and_say_why() {
     let server = ModelServer::start(false).await.unwrap();
-    let bin = only_these(&bwrap);
-    let mine = bin.path().join("bwrap");
     let daemon = Daemon::start(DaemonOptions {
         model_url: Some(server.url()),
         config: format!("{YOLO}[sandbox]\nlevel = \"isolated\"\nrequire = \"isolated\"\n"),
-        env: vec![("PATH".to_owned(), bin.path().display().to_string())],
         ..DaemonOptions::default()
     })
     .await;
@@ -136,10 +108,13 @@ async fn i7_when_bubblewrap_goes_away_calls_are_refused_and_say_why() {
     let first = client.create(&params("a", "plan:a steps=1 command=true;")).await;
     let first = match first {
         Ok(created) => created.session.to_string(),
-        Err(error) => return skipped("bubblewrap goes away", &format!("kernel: isolated: {error}")),
+        Err(error) => return skipped("the sandbox goes away", &format!("kernel: isolated: {error}")),
     };
     Follower::attach(&client, &first).await.turn_finished(1).await;
-    std::fs::remove_file(&mine).unwrap();
+    // A private directory is part of the sandbox, and now none can be made.
+    let temp = daemon.data_dir().join("tmp");
+    std::fs::remove_dir_all(&temp).unwrap();
+    std::fs::write(&temp, "").unwrap();
     let second = client
         .create(&params("b", "plan:b steps=1 command=echo_ran_>_ran;"))
         .await;
@@ -153,9 +128,7 @@ async fn i7_when_bubblewrap_goes_away_calls_are_refused_and_say_why() {
     let told = results(&check_log(&client, &second).await);
     assert_eq!(told[0].status, ToolStatus::Error);
     assert!(
-        ["bwrap", "bubblewrap", "sandbox"]
-            .iter()
-            .any(|word| told[0].llm_text.contains(word)),
+        told[0].llm_text.contains(&temp.display().to_string()),
         "{}",
         told[0].llm_text
     );
@@ -164,11 +137,6 @@ async fn i7_when_bubblewrap_goes_away_calls_are_refused_and_say_why() {
         !std::path::Path::new(&ran).exists(),
         "I7: nothing runs without its walls"
     );
-}
-
-#[expect(clippy::disallowed_methods, reason = "where programs are")]
-fn path() -> String {
-    std::env::var("PATH").unwrap_or_default()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -70,9 +70,7 @@ async fn i6_a_daemon_that_was_stopped_for_a_while_kills_nobody_and_its_clients_g
     // All commands end while nobody listens.
     for n in 0..SESSIONS {
         let pipe = format!("{}/wait", daemon.workdir(&format!("s{n}")));
-        tokio::task::spawn_blocking(move || std::fs::write(pipe, "go\n").unwrap())
-            .await
-            .unwrap();
+        tokio::fs::write(pipe, "go\n").await.unwrap();
     }
     let ended =
         |n: usize| std::fs::read_to_string(format!("{}/marks", daemon.workdir(&format!("s{n}")))).is_ok();
@@ -243,7 +241,7 @@ async fn i3_i5_when_the_warden_is_stopped_a_cancel_still_ends_the_turn_and_the_c
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn i3_i5_when_bubblewrap_is_killed_its_command_dies_and_is_told() {
+async fn i3_i5_when_the_holder_of_namespaces_is_killed_its_command_dies_and_is_told() {
     let server = ModelServer::start(false).await.unwrap();
     let config = format!("{YOLO}[sandbox]\nlevel = \"isolated\"\nrequire = \"isolated\"\n");
     let daemon = daemon(&server, &config).await;
@@ -253,20 +251,23 @@ async fn i3_i5_when_bubblewrap_is_killed_its_command_dies_and_is_told() {
         ..CreateParams::default()
     };
     if let Err(error) = client.create(&probe).await {
-        return skipped("bubblewrap is killed", &format!("kernel: isolated: {error}"));
+        return skipped(
+            "the holder of namespaces is killed",
+            &format!("kernel: isolated: {error}"),
+        );
     }
     let mark = mark(3);
     let (session, mut follower) = with_a_command(&daemon, &client, &mark).await;
-    // The outermost bwrap is a child of the warden, or the warden's parent.
+    // It is the parent of the warden and a child of the nursery.
     let below = |pid: u32| children_of(pid).into_iter();
     let family: Vec<u32> = below(daemon.pid())
         .flat_map(|pid| std::iter::once(pid).chain(below(pid)))
         .collect();
-    let bwrap = family.into_iter().find(|pid| {
+    let holder = family.into_iter().find(|pid| {
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        name.trim() == "bwrap"
+        name.trim() == "agentd-holder"
     });
-    signal(bwrap.expect("a bubblewrap of this daemon"), Signal::KILL);
+    signal(holder.expect("a holder of this daemon"), Signal::KILL);
     let told = follower
         .until("its result", |body| matches!(body, EventBody::ToolFinished(_)))
         .await;

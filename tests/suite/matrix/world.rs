@@ -359,7 +359,11 @@ impl Viewer {
                             to.lock().expect("nobody panics with it").push(event);
                         }
                         Push::Ended(_) => break,
-                        Push::Delta(_) | Push::Synced(_) | Push::Lagged(_) | Push::Unknown => {}
+                        Push::Delta(_)
+                        | Push::Synced(_)
+                        | Push::CaughtUp(_)
+                        | Push::Lagged(_)
+                        | Push::Unknown => {}
                     }
                 }
             }

@@ -117,7 +117,7 @@ async fn redteam_28_and_47_files_of_a_repository_set_nothing_for_this_or_a_later
     let server = model(says).await;
     let mut daemon = daemon(&server, "").await;
     let client = daemon.client().await;
-    let writes = session(&daemon, &client, "settings", PermissionMode::AcceptEdits).await;
+    let writes = session(&daemon, &client, "settings", PermissionMode::Yolo).await;
     let written = results(&client, &writes).await;
     assert_eq!(
         super::statuses(&written),

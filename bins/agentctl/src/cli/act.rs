@@ -1,8 +1,8 @@
 //! Approvals, lifecycle, `wait`.
 
-use crate::complete::sessions;
-use crate::values::{duration, label};
-use agentd_protocol::Scope;
+use crate::complete::{sessions, states};
+use crate::values::duration;
+use agentd_protocol::{Scope, Selector};
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 use std::time::Duration;
@@ -10,12 +10,15 @@ use std::time::Duration;
 /// `approvals`.
 #[derive(Debug, Args)]
 pub(crate) struct ApprovalsArgs {
-    /// Only this session's
-    #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
+    /// Only this session's; an approval is shown whole
+    #[arg(value_name = "SESSION|APPROVAL", add = ArgValueCompleter::new(sessions))]
     pub(crate) session: Option<String>,
-    /// Only of sessions with this label; may be repeated
-    #[arg(short, long = "label", value_name = "K=V", value_parser = label)]
-    pub(crate) labels: Vec<(String, String)>,
+    /// Only of sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
+    #[arg(short, long = "label", value_name = "SELECTOR")]
+    pub(crate) labels: Vec<Selector>,
+    /// Go through them one by one and answer; then wait for more
+    #[arg(short = 'w', long, alias = "watch")]
+    pub(crate) walk: bool,
 }
 
 /// How far an allow reaches.
@@ -42,7 +45,7 @@ impl From<ScopeArg> for Scope {
 /// `approve` and `deny`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  agentctl approve 4f2a            the one open approval of session 4f2a\n  agentctl approve --scope session 9c1d\n  agentctl deny 9c1d \"use the staging database\"   or with --reason\n  agentctl deny --all -l team=infra --yes\n  agentctl approve --like 9c1d     every question about the same call"
+    after_help = "Examples:\n  agentctl approve 4f2a            the one open approval of session 4f2a\n  agentctl approve --scope session 9c1d\n  agentctl deny 9c1d \"use the staging database\"   or with --reason\n  agentctl deny --all -l team=infra --yes\n  agentctl approve --like 9c1d     every question about the same call, in the same place"
 )]
 pub(crate) struct DecideArgs {
     /// Approvals (ids or prefixes), or sessions with exactly one open; `deny` takes its reason behind them
@@ -57,15 +60,18 @@ pub(crate) struct DecideArgs {
     /// Every open approval (of the sessions that -l chooses)
     #[arg(long, conflicts_with = "targets")]
     pub(crate) all: bool,
-    /// Every open approval of the same call with the same arguments as this one, in whichever session
+    /// Every open approval like this one: the same call, directory, environment, programs and files, in whichever session
     #[arg(long, value_name = "APPROVAL|SESSION", conflicts_with_all = ["targets", "all"])]
     pub(crate) like: Option<String>,
-    /// With --all or --like: only of sessions with this label; may be repeated
-    #[arg(short, long = "label", value_name = "K=V", value_parser = label, conflicts_with = "targets")]
-    pub(crate) labels: Vec<(String, String)>,
-    /// Do not ask before deciding many
+    /// With --all or --like: only of sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
+    #[arg(short, long = "label", value_name = "SELECTOR", conflicts_with = "targets")]
+    pub(crate) labels: Vec<Selector>,
+    /// Do not ask first
     #[arg(short, long)]
     pub(crate) yes: bool,
+    /// Only if what is asked has this SHA-256 (at least 8 digits), as `approvals -o json` shows it
+    #[arg(long, value_name = "HEX", conflicts_with_all = ["all", "like"])]
+    pub(crate) sha256: Option<String>,
 }
 
 /// `answer`.
@@ -74,8 +80,12 @@ pub(crate) struct AnswerArgs {
     /// An approval (id or prefix), or a session with exactly one open
     #[arg(value_name = "APPROVAL|SESSION", add = ArgValueCompleter::new(sessions))]
     pub(crate) target: String,
-    /// The answer, or the id of a choice
+    /// The answer: words, or of a choice its number, its name or how just one of them begins
+    #[arg(value_name = "ANSWER")]
     pub(crate) text: String,
+    /// Send the answer as words, whatever choices there are
+    #[arg(long = "text")]
+    pub(crate) words: bool,
     /// More words for the agent
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
@@ -90,16 +100,23 @@ pub(crate) struct TargetArgs {
     /// Every session (that -l and --state choose)
     #[arg(long, conflicts_with = "sessions")]
     pub(crate) all: bool,
-    /// With --all: only sessions with this label; may be repeated
-    #[arg(short, long = "label", value_name = "K=V", value_parser = label, requires = "all", conflicts_with = "sessions")]
-    pub(crate) labels: Vec<(String, String)>,
+    /// With --all: only sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
+    #[arg(
+        short,
+        long = "label",
+        value_name = "SELECTOR",
+        requires = "all",
+        conflicts_with = "sessions"
+    )]
+    pub(crate) labels: Vec<Selector>,
     /// With --all: only these states, separated by commas
     #[arg(
         long,
         value_name = "STATE,...",
         value_delimiter = ',',
         requires = "all",
-        conflicts_with = "sessions"
+        conflicts_with = "sessions",
+        add = ArgValueCompleter::new(states)
     )]
     pub(crate) state: Vec<String>,
     /// Do not ask before acting on --all
@@ -138,6 +155,20 @@ pub(crate) struct LifecycleArgs {
     /// Also while a turn runs: it is cancelled
     #[arg(short, long)]
     pub(crate) force: bool,
+}
+
+/// `set`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Keys: name, model, mode, budget, labels. Parts of a budget that are not named stay as they are; none lifts one.\nOf labels KEY=VALUE sets one, KEY- removes one. A session that stopped because its budget was used up goes on\nwhen the new one has room. A model and a mode count from the next step on.\nExamples:\n  agentctl set 4f2a name=nightly model=sonnet mode=accept-edits\n  agentctl set 4f2a budget=usd=5,tokens=none\n  agentctl set 4f2a labels=team=infra,urgent-"
+)]
+pub(crate) struct SetArgs {
+    /// An id, an unambiguous prefix of either end, a name, or @last
+    #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
+    pub(crate) session: String,
+    /// What to change: name=, model=, mode=, budget=, labels=
+    #[arg(value_name = "KEY=VALUE", required = true)]
+    pub(crate) changes: Vec<String>,
 }
 
 /// `rm`.

@@ -1,7 +1,9 @@
 //! `ps`, `show`, `logs`, `export`, `import`, `events`, `usage`.
 
-use crate::complete::sessions;
-use crate::values::label;
+use crate::cli::talk::ModeArg;
+use crate::complete::{kinds, models, sessions, states};
+use crate::values::{budget, label};
+use agentd_protocol::{Budget, Selector};
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
 use std::path::PathBuf;
@@ -17,11 +19,11 @@ pub(crate) struct PsArgs {
     #[arg(short, long)]
     pub(crate) all: bool,
     /// Only these states, separated by commas; `running` matches running(model) and running(tool)
-    #[arg(long, value_name = "STATE,...", value_delimiter = ',')]
+    #[arg(long, value_name = "STATE,...", value_delimiter = ',', add = ArgValueCompleter::new(states))]
     pub(crate) state: Vec<String>,
-    /// Only sessions with this label; may be repeated
-    #[arg(short, long = "label", value_name = "K=V", value_parser = label)]
-    pub(crate) labels: Vec<(String, String)>,
+    /// Only sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
+    #[arg(short, long = "label", value_name = "SELECTOR")]
+    pub(crate) labels: Vec<Selector>,
     /// The order of the rows
     #[arg(long, value_enum, default_value = "created")]
     pub(crate) sort: Sort,
@@ -108,7 +110,7 @@ pub(crate) struct LogsArgs {
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
     /// Only these types, or families of types (tool, model, approval, turn), separated by commas
-    #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',', add = ArgValueCompleter::new(kinds))]
     pub(crate) kind: Vec<String>,
 }
 
@@ -129,12 +131,53 @@ pub(crate) struct ExportArgs {
     pub(crate) after: u64,
 }
 
+const IMPORT_NOTES: &str = "\
+An imported log is history: it can be read, and the model knows the conversation. Nothing in it counts here.
+What was open in it is closed, and its verdicts, approvals, grants, mode, limits, budget, model, labels and
+working directory are not taken over: the options above and the configuration decide. It costs nothing in
+`usage`, and the audit trail says only who imported which file. The scope `import` is needed.
+
+Examples:
+  agentctl import -C ~/src/app travels.jsonl
+  agentctl import -C . --mode plan --name review travels.jsonl";
+
 /// `import`.
 #[derive(Debug, Args)]
+#[command(after_help = IMPORT_NOTES)]
 pub(crate) struct ImportArgs {
     /// A file that `export` wrote, or stdin with `-`
     #[arg(value_name = "FILE|-")]
     pub(crate) file: PathBuf,
+    /// The working directory; the one in the file does not count [default: asked for, without a terminal this one]
+    #[arg(short = 'C', long = "workdir", value_name = "DIR")]
+    pub(crate) workdir: Option<PathBuf>,
+    /// What people call the session [default: made from the file's name]
+    #[arg(long, value_name = "TITLE")]
+    pub(crate) name: Option<String>,
+    /// A model by its configured name
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(models))]
+    pub(crate) model: Option<String>,
+    /// What runs without asking
+    #[arg(long, value_enum)]
+    pub(crate) mode: Option<ModeArg>,
+    /// A label, such as team=infra; may be repeated
+    #[arg(short, long = "label", value_name = "K=V", value_parser = label)]
+    pub(crate) labels: Vec<(String, String)>,
+    /// Steps in a turn: -1 up to the cap, 0 none, N at most N
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub(crate) max_turns: Option<i32>,
+    /// A hard budget: tokens=1M,usd=2.50,time=30m,steps=50, any of them
+    #[arg(long, value_name = "K=V,...", value_parser = budget)]
+    pub(crate) budget: Option<Budget>,
+    /// Run calls that match this rule without asking; may be repeated
+    #[arg(long, value_name = "RULE")]
+    pub(crate) allow: Vec<String>,
+    /// Never run calls that match this rule; may be repeated
+    #[arg(long, value_name = "RULE")]
+    pub(crate) deny: Vec<String>,
+    /// Offer only these tools, separated by commas
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) tools: Option<Vec<String>>,
     /// An idempotency key: importing with it again makes no second session
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
@@ -153,11 +196,11 @@ pub(crate) struct EventsArgs {
     #[arg(long, value_name = "CURSOR")]
     pub(crate) after: Option<u64>,
     /// Only these types, or families of types (tool, model, approval, turn), separated by commas
-    #[arg(long, value_name = "KIND,...", value_delimiter = ',')]
+    #[arg(long, value_name = "KIND,...", value_delimiter = ',', add = ArgValueCompleter::new(kinds))]
     pub(crate) kind: Vec<String>,
-    /// Only of sessions with this label; may be repeated
-    #[arg(short, long = "label", value_name = "K=V", value_parser = label)]
-    pub(crate) labels: Vec<(String, String)>,
+    /// Only of sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
+    #[arg(short, long = "label", value_name = "SELECTOR")]
+    pub(crate) labels: Vec<Selector>,
 }
 
 /// `usage`.
@@ -167,7 +210,7 @@ pub(crate) struct UsageArgs {
     /// Group by `model`, `session`, or a label's name
     #[arg(long, value_name = "WHAT", default_value = "model")]
     pub(crate) by: String,
-    /// Only of sessions with this label; may be repeated
-    #[arg(short, long = "label", value_name = "K=V", value_parser = label)]
-    pub(crate) labels: Vec<(String, String)>,
+    /// Only of sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
+    #[arg(short, long = "label", value_name = "SELECTOR")]
+    pub(crate) labels: Vec<Selector>,
 }

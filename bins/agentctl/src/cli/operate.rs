@@ -1,6 +1,8 @@
 //! The daemon, its configuration, completion, demo, help.
 
+use crate::complete::topics;
 use clap::{Args, Subcommand, ValueEnum};
+use clap_complete::ArgValueCompleter;
 use std::path::PathBuf;
 
 /// `daemon`.
@@ -31,12 +33,12 @@ pub(crate) struct ConfigArgs {
 /// What to do with the configuration.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigVerb {
-    /// Print the settings that a daemon started here would have
+    /// Print the settings of the running daemon; where none runs, those that one started here would have
     View {
         /// Say where each key was set
         #[arg(long)]
         show_origin: bool,
-        /// Also read this file, as `agentd --config` does
+        /// Ask no daemon: print what `agentd --config FILE` would have
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
@@ -77,11 +79,15 @@ pub(crate) struct DemoArgs {
     /// How many sessions
     #[arg(value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
     pub(crate) sessions: u16,
+    /// Go at once, instead of so that a person can follow
+    #[arg(long)]
+    pub(crate) fast: bool,
 }
 
 /// `help`.
 #[derive(Debug, Args)]
 pub(crate) struct HelpArgs {
-    /// A verb, or one of: exit-codes, output, environment, hooks, providers, rules, states
+    /// A verb, or one of: agents, exit-codes, output, environment, hooks, providers, rules, states
+    #[arg(add = ArgValueCompleter::new(topics))]
     pub(crate) topic: Option<String>,
 }

@@ -103,3 +103,28 @@ pub(crate) struct DryRunArgs {
     #[arg(long, conflicts_with = "session")]
     pub(crate) all: bool,
 }
+
+/// `rules`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "These rules come from answers with --scope always, or `a` at a question, and hold in every session. Rules of the\nconfiguration are changed there: agentctl config view. Examples:\n  agentctl rules ls\n  agentctl rules rm 3\n  agentctl rules rm 'allow Bash(cargo test)'"
+)]
+pub(crate) struct RulesArgs {
+    #[command(subcommand)]
+    pub(crate) verb: RulesVerb,
+}
+
+/// What to do with the rules that people made for good.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RulesVerb {
+    /// List them: number, age, who made it, the approval it comes from
+    #[command(alias = "list")]
+    Ls,
+    /// Revoke them: the next such call is asked about again, in every session
+    #[command(alias = "revoke")]
+    Rm {
+        /// Numbers as `rules ls` shows them, or whole rules
+        #[arg(value_name = "RULE", required = true)]
+        rules: Vec<String>,
+    },
+}

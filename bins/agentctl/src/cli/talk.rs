@@ -1,6 +1,6 @@
 //! `run`, `attach`, `send`.
 
-use crate::complete::sessions;
+use crate::complete::{models, sessions};
 use crate::values::{budget, duration, label};
 use agentd_protocol::{Budget, PermissionMode, Preset, ThinkingLevel};
 use clap::{Args, ValueEnum};
@@ -23,8 +23,9 @@ after permission.unattended_timeout, and the agent is told so. See `agentctl hel
 /// `run`.
 #[derive(Debug, Args)]
 #[command(after_help = RUN_EXAMPLES)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct RunArgs {
-    /// What the agent shall do
+    /// What the agent shall do; `-` reads it from stdin
     #[arg(conflicts_with = "input_file")]
     pub(crate) prompt: Option<String>,
     /// Read the prompt from a file, or from stdin with `-`
@@ -42,7 +43,7 @@ pub(crate) struct RunArgs {
     #[arg(short = 'C', long = "workdir", value_name = "DIR")]
     pub(crate) workdir: Option<PathBuf>,
     /// A model by its configured name; `agentctl models` lists them
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(models))]
     pub(crate) model: Option<String>,
     /// What runs without asking: nothing that writes, edits too, reads only, or everything not denied
     #[arg(long, value_enum)]
@@ -89,6 +90,12 @@ pub(crate) struct RunArgs {
     /// Print the stored events as JSON lines, exactly, as they happen
     #[arg(long)]
     pub(crate) json: bool,
+    /// An idempotency key: running with it again watches the same turn and starts nothing new
+    #[arg(long, value_name = "KEY")]
+    pub(crate) key: Option<String>,
+    /// Exit with 7 when a call was denied although the turn went well otherwise
+    #[arg(long, conflicts_with = "detach")]
+    pub(crate) fail_on_deny: bool,
     /// Cancel the turn after this long and exit with 124
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
@@ -208,7 +215,7 @@ pub(crate) struct SendArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last
     #[arg(value_name = "ID", add = ArgValueCompleter::new(sessions))]
     pub(crate) session: String,
-    /// The message
+    /// The message; `-` reads it from stdin
     #[arg(conflicts_with = "input_file")]
     pub(crate) text: Option<String>,
     /// Read the message from a file, or from stdin with `-`
@@ -233,7 +240,7 @@ pub(crate) struct SendArgs {
     #[arg(long, value_name = "KEY")]
     pub(crate) key: Option<String>,
     /// The model for the turn that the message starts
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(models))]
     pub(crate) model: Option<String>,
     /// Read the message as `attach` reads a line: @path attaches files, /help lists the commands
     #[arg(long)]

@@ -1,6 +1,5 @@
 //! What parses, what conflicts.
 
-use super::talk::ModeArg;
 use super::*;
 use agentd_protocol::Budget;
 use clap::CommandFactory as _;
@@ -95,7 +94,7 @@ fn what_contradicts_itself_is_refused() {
     }
     let wrong = [
         "agentctl run go --budget eur=2",
-        "agentctl ps -l team",
+        "agentctl ps -l team!",
         "agentctl run go --timeout soon",
     ];
     for line in wrong {

@@ -11,6 +11,17 @@ const SHOW: [&str; 3] = ["show", "inspect", "describe"];
 /// The arguments with `show --context` as `show --window`. Behind that verb a daemon is chosen by `--context=NAME`.
 pub(crate) fn understood(args: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     let mut args: Vec<OsString> = args.into_iter().collect();
+    let (at, verb) = verb(&args);
+    if SHOW.contains(&verb) {
+        for arg in args.iter_mut().skip(at + 1).filter(|arg| *arg == "--context") {
+            *arg = "--window".into();
+        }
+    }
+    args
+}
+
+/// The verb among the arguments, and its place; empty without one.
+pub(crate) fn verb(args: &[OsString]) -> (usize, &str) {
     let mut at = 1;
     while let Some(arg) = args.get(at).and_then(|arg| arg.to_str()) {
         if WITH_VALUE.contains(&arg) {
@@ -18,16 +29,10 @@ pub(crate) fn understood(args: impl IntoIterator<Item = OsString>) -> Vec<OsStri
         } else if arg.starts_with('-') {
             at += 1;
         } else {
-            break;
+            return (at, arg);
         }
     }
-    let verb = args.get(at).and_then(|arg| arg.to_str()).unwrap_or_default();
-    if SHOW.contains(&verb) {
-        for arg in args.iter_mut().skip(at + 1).filter(|arg| *arg == "--context") {
-            *arg = "--window".into();
-        }
-    }
-    args
+    (at, "")
 }
 
 #[cfg(test)]

@@ -1,59 +1,97 @@
-//! What is shown of an open approval.
+//! What is shown of an open approval: all of it. How it is laid out is in `agentd_text::Question`.
 
-use crate::render::{clean, one_line};
-use agentd_protocol::{ApprovalId, ApprovalKind, OpenApproval, Scope};
+use crate::render::Paint;
+use agentd_protocol::{ApprovalKind, OpenApproval, Scope};
+use agentd_text::{Content, Line, Mark, Question};
 
-/// Lines of detail that are shown at a prompt.
-const DETAIL_LINES: usize = 40;
-/// A plan is what is approved, so all of it is shown; no model may send a longer one.
-const PLAN_LINES: usize = 1_000;
-
-/// The question, what exactly will happen, and what a wider allow would add.
-pub(crate) fn approval_lines(approval: &OpenApproval) -> Vec<String> {
-    let mut lines = vec![one_line(&approval.title, 200)];
-    if !approval.path.is_empty() {
-        lines.push(format!(
-            "  asked by the sub-agent {}",
-            one_line(&approval.path.join(" > "), 200)
-        ));
+/// All of a question, in lines of so many columns.
+pub(crate) fn question_lines(open: &OpenApproval, width: usize) -> Vec<Line> {
+    let kind = content_of(open);
+    let heading = heading(open, kind);
+    let facts = facts(open);
+    let choices: Vec<String> = open.choices.iter().map(|choice| choice.label.clone()).collect();
+    let content = if open.detail.is_empty() {
+        &open.title
+    } else {
+        &open.detail
+    };
+    Question {
+        heading: &heading,
+        risks: &open.about.risks,
+        facts: &facts,
+        content,
+        kind,
+        said: open.about.said.as_deref(),
+        choices: &choices,
     }
-    if approval.kind == ApprovalKind::Plan {
-        lines.extend(plan_lines(approval.approval, &approval.detail));
-    } else if approval.detail.trim() != approval.title.trim() {
-        lines.extend(bounded(approval.approval, &approval.detail, DETAIL_LINES));
-    }
-    if let Some(grant) = &approval.grant {
-        let scopes = scopes(approval);
-        if !scopes.is_empty() {
-            lines.push(format!(
-                "  {} would also allow: {}",
-                scopes.join(" or "),
-                one_line(grant, 200)
-            ));
-        }
-    }
-    for (number, choice) in approval.choices.iter().enumerate() {
-        lines.push(format!("  {}) {}", number + 1, one_line(&choice.label, 200)));
-    }
-    lines
+    .lines(width)
 }
 
-/// A plan, to be read by the person who approves it.
-pub(crate) fn plan_lines(approval: ApprovalId, plan: &str) -> Vec<String> {
-    bounded(approval, plan, PLAN_LINES)
+/// A line with its colours.
+pub(crate) fn painted(line: &Line, paint: Paint) -> String {
+    let spans = line.spans.iter().map(|span| match span.mark {
+        Mark::Plain => span.text.clone(),
+        Mark::Label | Mark::Gutter => paint.dim(&span.text),
+        Mark::Risk | Mark::Removed => paint.bad(&span.text),
+        Mark::Hidden => paint.warn(&span.text),
+        Mark::Added => paint.good(&span.text),
+    });
+    spans.collect()
 }
 
-fn bounded(approval: ApprovalId, text: &str, most: usize) -> Vec<String> {
-    let text = clean(text);
-    let all: Vec<&str> = text.lines().collect();
-    let mut lines: Vec<String> = all.iter().take(most).map(|line| format!("  {line}")).collect();
-    if all.len() > most {
-        let (more, id) = (all.len() - most, approval.short());
-        lines.push(format!(
-            "  … {more} more lines: agentctl approvals -o yaml, at {id}"
+fn content_of(open: &OpenApproval) -> Content {
+    match (open.kind, open.tool.as_deref()) {
+        (ApprovalKind::Plan, _) => Content::Plan,
+        (ApprovalKind::Question, _) => Content::Words,
+        (ApprovalKind::Tool, Some("Bash" | "BashStart" | "BashWrite")) => Content::Command,
+        (ApprovalKind::Tool, Some("Write" | "Edit" | "MultiEdit" | "ApplyPatch")) => Content::Change,
+        (ApprovalKind::Tool | ApprovalKind::Limit, _) => Content::Arguments,
+    }
+}
+
+fn heading(open: &OpenApproval, kind: Content) -> String {
+    let id = open.approval.short();
+    let tool = open.tool.as_deref().unwrap_or("a tool");
+    let what = match (open.kind, kind) {
+        (ApprovalKind::Plan, _) => "the agent shows a plan".to_owned(),
+        (ApprovalKind::Question, _) => "the agent asks you".to_owned(),
+        (ApprovalKind::Limit, _) => "a limit is reached".to_owned(),
+        (ApprovalKind::Tool, Content::Command) => format!("{tool} wants to run a command"),
+        (ApprovalKind::Tool, Content::Change) => format!("{tool} wants to change files"),
+        (ApprovalKind::Tool, _) => format!("{tool} wants to run"),
+    };
+    format!("approval {id}: {what}")
+}
+
+fn facts(open: &OpenApproval) -> Vec<(&'static str, String)> {
+    let about = &open.about;
+    let mut facts = Vec::new();
+    if !open.path.is_empty() {
+        facts.push(("from", format!("the sub-agent {}", open.path.join(" > "))));
+    }
+    facts.extend(
+        about
+            .directory
+            .iter()
+            .map(|directory| ("where", directory.clone())),
+    );
+    if let Some(rule) = &about.rule {
+        let reason = about.reason.as_ref().map(|reason| format!(": {reason}"));
+        facts.push(("rule", format!("{rule}{}", reason.unwrap_or_default())));
+    }
+    for tree in &about.watches {
+        let text =
+            format!("runs code from {tree}, which may change; a change before it runs voids your answer");
+        facts.push(("note", text));
+    }
+    let scopes = scopes(open);
+    if let Some(grant) = open.grant.as_ref().filter(|_| !scopes.is_empty()) {
+        facts.push((
+            "scope",
+            format!("{} would also allow: {grant}", scopes.join(" or ")),
         ));
     }
-    lines
+    facts
 }
 
 fn scopes(approval: &OpenApproval) -> Vec<&'static str> {

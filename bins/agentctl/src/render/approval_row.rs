@@ -1,11 +1,15 @@
 //! The JSON shape and the table row of an open approval.
 
 use crate::output::Row;
-use crate::render::{Column, age, clean, one_line, plan_lines, word};
-use agentd_protocol::{ApprovalId, ApprovalKind, Choice, OpenApproval, Scope, SessionId, Timestamp};
+use crate::render::{Column, age, clean, one_line, word};
+use agentd_protocol::{About, ApprovalId, ApprovalKind, Choice, OpenApproval, Scope, SessionId, Timestamp};
+use agentd_text::{brief, digest};
 use serde::Serialize;
 
-/// One open approval: exactly the contract's fields.
+/// Characters of a detail in a wide table.
+const WIDE: usize = 400;
+
+/// One open approval: the contract's fields, and what a person should know besides.
 #[derive(Debug, Serialize)]
 pub(crate) struct ApprovalRow {
     pub(crate) approval: ApprovalId,
@@ -14,6 +18,12 @@ pub(crate) struct ApprovalRow {
     tool: Option<String>,
     pub(crate) title: String,
     detail: String,
+    /// Bytes of the detail.
+    bytes: usize,
+    /// Its SHA-256: what `approve --sha256` takes.
+    pub(crate) sha256: String,
+    #[serde(flatten)]
+    about: About,
     choices: Vec<Choice>,
     asked_at: Timestamp,
     expires_at: Option<Timestamp>,
@@ -22,14 +32,18 @@ pub(crate) struct ApprovalRow {
     root: Option<SessionId>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     path: Vec<String>,
-    /// Questions about the same call have the same.
+    /// All of it.
     #[serde(skip)]
-    pub(crate) input: Option<String>,
+    pub(crate) open: OpenApproval,
 }
 
 impl From<OpenApproval> for ApprovalRow {
     fn from(open: OpenApproval) -> Self {
         Self {
+            bytes: open.detail.len(),
+            sha256: digest(&open.detail),
+            about: open.about.clone(),
+            open: open.clone(),
             approval: open.approval,
             kind: open.kind,
             session: open.session,
@@ -42,19 +56,14 @@ impl From<OpenApproval> for ApprovalRow {
             scopes: open.scopes,
             root: open.root,
             path: open.path,
-            input: open.input,
         }
     }
 }
 
 impl ApprovalRow {
-    /// What to read before it is decided, where that is a plan.
-    pub(crate) fn plan(&self) -> Vec<String> {
-        if self.kind == ApprovalKind::Plan {
-            plan_lines(self.approval, &self.detail)
-        } else {
-            Vec::new()
-        }
+    /// The hash of all that an answer is bound to.
+    pub(crate) const fn likeness(&self) -> Option<&String> {
+        self.about.likeness.as_ref()
     }
 
     /// Whether an allow that reaches so far can be its answer.
@@ -71,18 +80,6 @@ impl ApprovalRow {
         };
         let title = one_line(&self.title, 120);
         format!("left open: {} {id}: {title}\n  {how}", word(&self.kind))
-    }
-
-    /// What is about to be decided.
-    pub(crate) fn to_decide(&self) -> Vec<String> {
-        let title = one_line(&self.asked_from(), 200);
-        let mut lines = vec![format!(
-            "{}  {}  {title}",
-            self.approval.short(),
-            word(&self.kind)
-        )];
-        lines.extend(self.plan());
-        lines
     }
 
     /// The title, and where in a tree of agents it comes from.
@@ -102,13 +99,15 @@ impl Row for ApprovalRow {
             Column::whole("approval", 0),
             Column::whole("session", 1),
             Column::whole("kind", 4),
-            Column::text("tool", 3, 8),
+            Column::text("tool", 5, 8),
             Column::whole("age", 2),
-            Column::whole("expires", 5),
+            Column::whole("expires", 6),
+            Column::whole("risks", 3),
+            Column::whole("bytes", 1),
             Column::text("title", 0, 24),
         ];
         if wide {
-            columns.push(Column::text("detail", 6, 20));
+            columns.push(Column::text("detail", 7, 20));
         }
         columns
     }
@@ -124,10 +123,15 @@ impl Row for ApprovalRow {
             self.tool.clone().unwrap_or_default(),
             age(self.asked_at, now),
             expires,
+            match self.about.risks.len() {
+                0 => String::new(),
+                risks => risks.to_string(),
+            },
+            self.bytes.to_string(),
             self.asked_from(),
         ];
         if wide {
-            cells.push(self.detail.clone());
+            cells.push(brief(&self.detail, WIDE));
         }
         cells
     }

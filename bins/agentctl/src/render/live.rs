@@ -122,6 +122,15 @@ impl LiveText {
         rest
     }
 
+    /// The call was cancelled; the log keeps this much of it.
+    pub(crate) fn cancelled(&mut self, kept: &str) -> Rest {
+        if self.printed.starts_with(kept) {
+            self.reset();
+            return Rest::Behind(String::new());
+        }
+        self.finish(&[Block::text(kept)])
+    }
+
     /// The attempt is over without an answer. True: text was printed.
     pub(crate) fn drop_attempt(&mut self) -> bool {
         let open = self.open();

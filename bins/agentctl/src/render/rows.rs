@@ -1,12 +1,17 @@
 //! The JSON shapes and table rows of sessions.
 
 use crate::output::Row;
-use crate::render::{ApprovalRow, Column, Paint, age, count, dollars, one_line, span, tokens};
+use crate::render::{
+    ApprovalRow, Column, Paint, age, count, dollars, limit_lines, one_line, question_lines, span, tokens,
+};
 use agentd_protocol::{
-    Budget, Labels, QueuedInput, RunState, RunningJob, Seq, SessionId, Spent, Summary, Timestamp, TodoItem,
-    TodoStatus, TurnError, TurnId, Usage,
+    Budget, Labels, LoopLimits, QueuedInput, RunState, RunningJob, Seq, SessionId, Spent, Summary, Timestamp,
+    TodoItem, TodoStatus, TurnError, TurnId, Usage,
 };
 use serde::Serialize;
+
+/// Columns of a page that tells about one session.
+const PAGE: usize = 100;
 
 /// One session of `ps`: exactly the contract's fields.
 #[derive(Debug, Serialize)]
@@ -33,6 +38,9 @@ pub(crate) struct SessionRow {
     pub(crate) branch: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) jobs: Vec<RunningJob>,
+    /// What the daemon says of its sandbox.
+    #[serde(skip)]
+    pub(crate) sandbox: String,
 }
 
 impl From<Summary> for SessionRow {
@@ -56,6 +64,7 @@ impl From<Summary> for SessionRow {
             children: row.children,
             branch: String::new(),
             jobs: row.jobs,
+            sandbox: String::new(),
         }
     }
 }
@@ -74,7 +83,8 @@ impl Row for SessionRow {
             Column::whole("cost", 3),
         ];
         if wide {
-            columns.extend(["since", "seq", "labels", "workdir"].map(|name| Column::whole(name, 8)));
+            columns
+                .extend(["since", "seq", "sandbox", "labels", "workdir"].map(|name| Column::whole(name, 8)));
         }
         columns
     }
@@ -95,6 +105,7 @@ impl Row for SessionRow {
             cells.extend([
                 age(self.since, now),
                 self.seq.to_string(),
+                self.sandbox.clone(),
                 labels(&self.labels),
                 self.workdir.clone(),
             ]);
@@ -138,6 +149,8 @@ pub(crate) struct SessionDetail {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) below: Option<Spent>,
     pub(crate) budget: Budget,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) limits: Option<Box<LoopLimits>>,
     pub(crate) last_error: Option<TurnError>,
     /// The sub-agents themselves, for the detail page.
     #[serde(skip)]
@@ -156,6 +169,7 @@ impl From<Summary> for SessionDetail {
             subagents: row.subagents,
             below: (row.subagents > 0).then_some(row.below),
             budget: row.budget,
+            limits: row.limits.take(),
             last_error: row.last_error.take(),
             below_it: Vec::new(),
             row: row.into(),
@@ -201,13 +215,20 @@ impl SessionDetail {
         );
         put("usage", &usage_line(&row.usage, row.cost_usd));
         put("budget", &budget_line(&self.budget));
+        for (key, line) in self
+            .limits
+            .iter()
+            .flat_map(|limits| limit_lines(limits, &self.budget))
+        {
+            put(key, &line);
+        }
         if let Some(turn) = self.turn {
             put("turn", &turn.to_string());
         }
         self.put_more(&mut put, now);
         for approval in &self.open_approvals {
-            for line in approval.plan() {
-                text.push_str(&format!("{line}\n"));
+            for line in question_lines(&approval.open, PAGE) {
+                text.push_str(&format!("{}\n", line.text()));
             }
         }
         text

@@ -6,7 +6,8 @@ use crate::render::live::text_of;
 use crate::render::transcript::{input_text, model_failed, turn_finished};
 use agentd_protocol::{
     EventBody, HookFinished, InputCancelled, IntentClassified, IntentSource, JobFinished, PlanStatus,
-    PlanStep, SessionRecovered, SessionUpdated, SideCallFinished, SubagentFinished, TodoItem, TodoStatus,
+    PlanStep, SessionImported, SessionRecovered, SessionUpdated, SideCallFinished, SubagentFinished,
+    TodoItem, TodoStatus,
 };
 
 /// What an event says, in one line.
@@ -20,7 +21,11 @@ pub(crate) fn summary(body: &EventBody) -> String {
         EventBody::SessionClosed(e) => format!("closed: {}", e.reason),
         EventBody::SessionRecovered(e) => recovered(e),
         EventBody::SessionMoved(e) => format!("moved to node {}", e.node),
-        EventBody::SessionImported(e) => format!("imported from {}", e.from),
+        EventBody::SessionImported(e) => imported(e),
+        EventBody::ImportedEvent(e) => {
+            let told = e.event.hearsay();
+            format!("imported {}: {}", told.body.kind(), summary(&told.body))
+        }
         EventBody::InputAccepted(e) => input_text(&e.content),
         EventBody::InputCancelled(e) => taken_back(e),
         EventBody::NoteInjected(e) => format!("{}: {}", word(&e.kind), e.text),
@@ -67,6 +72,24 @@ pub(crate) fn summary(body: &EventBody) -> String {
         | EventBody::TurnFinished(_)
         | EventBody::Unknown) => in_turn(body),
     }
+}
+
+/// Where an imported log is from, and how its lines are to be read.
+fn imported(event: &SessionImported) -> String {
+    let sum = event.sum.get(..12).unwrap_or_default();
+    let what = match event.source.as_str() {
+        "" => String::new(),
+        source => format!("imported from {source}: "),
+    };
+    let lines = count(event.events, "line");
+    let session = event.from.short();
+    let open = match event.closed.len() {
+        0 => String::new(),
+        open => format!(", {open} open things in it are closed"),
+    };
+    format!(
+        "{what}{lines} of session {session} (sha256 {sum}){open}; they are marked with ¦ and decide nothing here"
+    )
 }
 
 fn updated(event: &SessionUpdated) -> String {

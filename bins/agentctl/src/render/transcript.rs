@@ -41,6 +41,8 @@ pub(crate) struct Line {
     pub(crate) text: String,
     /// Shown indented.
     pub(crate) below: Vec<String>,
+    /// It is told by an imported log: every printed line says so.
+    pub(crate) imported: bool,
 }
 
 const WORD_WIDTH: usize = 8;
@@ -54,6 +56,7 @@ impl Line {
             word: word.to_owned(),
             text: text.into(),
             below: Vec::new(),
+            imported: false,
         }
     }
 
@@ -74,6 +77,10 @@ impl Line {
         };
         for line in &self.below {
             printed.push_str(&below(paint, line));
+        }
+        if self.imported {
+            let marked = |line: &str| format!("{} {line}", paint.dim("¦"));
+            printed = printed.split_inclusive('\n').map(marked).collect();
         }
         printed
     }
@@ -170,6 +177,11 @@ impl Transcript {
             EventBody::ApprovalEscalated(late) => vec![late_line(late)],
             EventBody::ApprovalDecided(decided) => vec![decided_line(decided, &event.by)],
             EventBody::TurnFinished(turn) => vec![turn_finished(turn)],
+            EventBody::ImportedEvent(imported) => {
+                let mut lines = self.lines(imported.event.hearsay());
+                lines.iter_mut().for_each(|line| line.imported = true);
+                lines
+            }
             EventBody::Unknown => vec![Line::new(Tag::Note, "?", "an event of a newer version")],
             body => summary_line(body).into_iter().collect(),
         }

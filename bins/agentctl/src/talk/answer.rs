@@ -1,7 +1,7 @@
 //! What a typed line means.
 
 use crate::render::choices_line;
-use agentd_protocol::{ApprovalKind, DecideParams, Decision, OpenApproval, Scope};
+use agentd_protocol::{ApprovalKind, Choice, DecideParams, Decision, OpenApproval, Scope};
 
 /// The commands that `attach` itself knows.
 pub(crate) const HELP: &str = "\
@@ -12,7 +12,8 @@ a line is sent to the session; // begins a line that starts with /
 /detach   leave; the session goes on";
 
 /// A line answers what was asked when it was begun.
-const NONE: &str = "no approval was open when you began to type";
+const NONE: &str =
+    "nothing was asked when you began to type; `agentctl attach` and `agentctl send` take messages";
 
 /// A typed line, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,8 +135,10 @@ fn command(text: &str, open: Option<&OpenApproval>, sends: bool) -> Typed {
 
 /// The line as an answer to the open approval, if it can be one.
 fn answer(line: &str, approval: &OpenApproval) -> Option<Typed> {
-    if let Some(choice) = chosen(line, approval) {
-        return Some(Typed::Decide(Answer::words(choice)));
+    match choice_of(line, &approval.choices) {
+        Ok(Some(choice)) => return Some(Typed::Decide(Answer::words(choice))),
+        Ok(None) => {}
+        Err(why) => return Some(Typed::Unclear(format!("{why}; /answer TEXT sends words"))),
     }
     if approval.kind == ApprovalKind::Question {
         return Some(Typed::Decide(Answer::words(line)));
@@ -151,18 +154,45 @@ fn answer(line: &str, approval: &OpenApproval) -> Option<Typed> {
     }
 }
 
-fn chosen<'a>(line: &str, approval: &'a OpenApproval) -> Option<&'a str> {
-    let by_number = line
-        .parse::<usize>()
-        .ok()
-        .and_then(|number| approval.choices.get(number.checked_sub(1)?));
-    let by_name = || {
-        approval
-            .choices
+/// The choice that a number, a name or the beginning of just one name stands for. The error says why a number or a
+/// beginning stands for none.
+pub(crate) fn choice_of<'a>(line: &str, choices: &'a [Choice]) -> Result<Option<&'a str>, String> {
+    let line = line.trim();
+    if line.is_empty() || choices.is_empty() {
+        return Ok(None);
+    }
+    let named = choices
+        .iter()
+        .find(|choice| choice.id == line || choice.label == line);
+    let number = line.parse::<usize>().ok();
+    let counted = number.and_then(|number| choices.get(number.checked_sub(1)?));
+    let id = |choice: &'a Choice| Ok(Some(choice.id.as_str()));
+    match (counted, named) {
+        (Some(one), Some(other)) if one.id != other.id => {
+            return Err(format!(
+                "{line} is the number of one choice and the name of another"
+            ));
+        }
+        (Some(one), _) | (None, Some(one)) => return id(one),
+        (None, None) => {}
+    }
+    if let Some(number) = number {
+        return Err(format!(
+            "there is no choice {number}: the choices are 1 to {}",
+            choices.len()
+        ));
+    }
+    let lower = line.to_lowercase();
+    let begins = |choice: &&Choice| {
+        [&choice.id, &choice.label]
             .iter()
-            .find(|choice| choice.id == line || choice.label == line)
+            .any(|name| name.to_lowercase().starts_with(&lower))
     };
-    by_number.or_else(by_name).map(|choice| choice.id.as_str())
+    match choices.iter().filter(begins).collect::<Vec<_>>().as_slice() {
+        [] => Ok(None),
+        [one] => id(one),
+        several => Err(format!("{line:?} begins {} of the choices", several.len())),
+    }
 }
 
 fn scoped(scope: Scope, approval: &OpenApproval) -> Typed {

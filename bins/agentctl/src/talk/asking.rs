@@ -1,10 +1,11 @@
 //! Questions to the person: which one is shown, and what becomes of what was typed when it is over.
 
 use crate::failure::Failure;
-use crate::render::{approval_lines, choices_line, decided_by, decided_how};
+use crate::render::{choices_line, decided_by, decided_how};
 use crate::talk::asks::Elsewhere;
 use crate::talk::console::Before;
 use crate::talk::conversation::Conversation;
+use crate::talk::pages::Pages;
 use agentd_protocol::{ApprovalId, Decision, Event, EventBody, OpenApproval};
 
 impl Conversation<'_> {
@@ -23,8 +24,12 @@ impl Conversation<'_> {
         let Some(open) = next.filter(|_| self.console.open()) else {
             return Ok(());
         };
-        let text = self.question(&open);
-        self.screen.prompt(self.out, &text)?;
+        self.pages = Some(Pages::new(
+            &open,
+            self.out.terminal.person(),
+            self.out.paint_talk(),
+        ));
+        self.turn_page(&open)?;
         if self.manner.sends && !self.draft.is_empty() {
             self.screen
                 .say(self.out, "what you type is a message still; Ctrl-U drops it")?;
@@ -32,18 +37,32 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    fn question(&self, open: &OpenApproval) -> String {
+    /// Whether there is more of a question than the person has seen.
+    pub(super) fn unread(&self, open: &OpenApproval) -> Option<&Pages> {
+        let pages = self.pages.as_ref()?;
+        (pages.approval == open.approval && !pages.ended()).then_some(pages)
+    }
+
+    /// Shows the next page of a question. How to accept it is said below its last one.
+    pub(super) fn turn_page(&mut self, open: &OpenApproval) -> Result<(), Failure> {
+        let Some(pages) = &mut self.pages else {
+            return Ok(());
+        };
+        let mut text = pages.turn();
+        let (ended, place) = (pages.ended(), pages.place());
         let paint = self.out.paint_talk();
-        let mut text = format!("{} {} ", paint.warn("approval"), open.approval.short());
-        text.push_str(&approval_lines(open).join("\n"));
         let behind = self.asks.behind();
-        if behind > 0 {
-            text.push_str(&format!("\n  {behind} more behind this one"));
+        if ended && behind > 0 {
+            text.push_str(&format!("\n{behind} more behind this one"));
         }
-        let choices = format!("{}:", choices_line(open));
-        text.push_str(&format!("\n  {}", paint.bold(&choices)));
+        let prompt = if ended {
+            format!("{}:", choices_line(open))
+        } else {
+            format!("{place}. Enter shows the next page, n [reason] denies:")
+        };
+        text.push_str(&format!("\n{}", paint.bold(&prompt)));
         text.push(if self.manner.sends { '\n' } else { ' ' });
-        text
+        self.screen.prompt(self.out, &text)
     }
 
     /// From now on what is begun is for this question. What was begun for one that is over is dropped: it must not land on

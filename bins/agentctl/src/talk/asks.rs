@@ -143,5 +143,6 @@ fn opened(event: &Event, ask: &ApprovalAsked, tool: Option<&str>) -> OpenApprova
         level: 0,
         root: None,
         path: Vec::new(),
+        about: ask.about.clone(),
     }
 }

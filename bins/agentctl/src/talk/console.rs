@@ -1,7 +1,10 @@
 //! The terminal of a person who types. It gives keys one by one while this has it, and lines again afterwards.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use rustix::process::getpgrp;
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
+};
 use std::io::{self, Stdin};
 use tokio::task::{JoinHandle, spawn_blocking};
 
@@ -42,9 +45,14 @@ impl Console {
         !self.ended
     }
 
-    /// Takes the terminal.
+    /// Whether this has the terminal, and is the job that the shell lets use it.
+    pub(crate) fn holds(&self) -> bool {
+        self.terminal.is_some() && in_foreground()
+    }
+
+    /// Takes the terminal. A job in the background would be stopped for it, so it waits until it is in the foreground.
     pub(crate) fn take(&mut self, before: Before) {
-        if self.terminal.is_some() || self.ended {
+        if self.terminal.is_some() || self.ended || !in_foreground() {
             return;
         }
         match Terminal::take(before) {
@@ -56,7 +64,7 @@ impl Console {
 
     /// The process was stopped and goes on: the shell has set the terminal as it likes it.
     pub(crate) fn again(&self) {
-        if let Some(terminal) = &self.terminal {
+        if let Some(terminal) = self.terminal.as_ref().filter(|_| in_foreground()) {
             let _ = tcsetattr(&terminal.stdin, OptionalActions::Now, &terminal.keys);
         }
     }
@@ -67,9 +75,13 @@ impl Console {
             return std::future::pending().await;
         };
         loop {
+            #[expect(clippy::disallowed_methods, reason = "the terminal is read here")]
             let key = self.key.get_or_insert_with(|| spawn_blocking(until_a_key));
             let _ = key.await;
             self.key = None;
+            if !in_foreground() {
+                return std::future::pending().await;
+            }
             match read(&terminal.stdin) {
                 Ok(typed) if typed.is_empty() => {}
                 Ok(typed) => return typed,
@@ -83,7 +95,7 @@ impl Console {
 
     /// What has been typed by now.
     pub(crate) fn waiting(&self) -> Vec<u8> {
-        let terminal = self.terminal.as_ref().filter(|_| !self.ended);
+        let terminal = self.terminal.as_ref().filter(|_| !self.ended && in_foreground());
         // An end is seen again by who waits for it.
         terminal.map_or_else(Vec::new, |terminal| read(&terminal.stdin).unwrap_or_default())
     }
@@ -109,8 +121,16 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        let _ = tcsetattr(&self.stdin, OptionalActions::Now, &self.before);
+        // What was typed and not read was for this program, not for the shell.
+        if in_foreground() {
+            let _ = tcsetattr(&self.stdin, OptionalActions::Flush, &self.before);
+        }
     }
+}
+
+/// Whether the shell lets this job use the terminal. Where that cannot be asked, nobody forbids it.
+fn in_foreground() -> bool {
+    tcgetpgrp(io::stdin()).map_or(true, |foreground| foreground == getpgrp())
 }
 
 /// Waits for a key, or for the end.

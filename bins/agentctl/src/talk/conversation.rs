@@ -6,17 +6,22 @@ use crate::output::Output;
 use crate::talk::asks::Asks;
 use crate::talk::console::{Before, Console};
 use crate::talk::draft::{Draft, TypedLine};
+use crate::talk::footer::Footer;
 use crate::talk::manner::{Held, Interrupt, Manner, Unattended};
+use crate::talk::pages::Pages;
 use crate::talk::screen::Screen;
 use crate::talk::turn_watch::{RunResult, TurnWatch};
 use agentd_protocol::{ApprovalId, Delta, EventBody, Fault, RunState, Status, WaitReason};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 /// How long a cancelled turn may take to end before we leave it.
 const CANCEL_GRACE: Duration = Duration::from_secs(15);
+
+/// How often the status line is drawn anew.
+const TICK: Duration = Duration::from_secs(1);
 
 /// Why the turn is being cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +36,9 @@ enum Happened {
     Line(Option<TypedLine>),
     Interrupt,
     Continued,
+    Terminated,
     Deadline,
+    Tick,
 }
 
 /// A person (or nobody) and a session.
@@ -44,10 +51,13 @@ pub(crate) struct Conversation<'a> {
     pub(super) asks: Asks,
     pub(super) console: Console,
     pub(super) draft: Draft,
+    pub(super) footer: Option<Footer>,
     /// Whole lines that are not read yet; nothing is the end of them.
     pub(super) lines: VecDeque<Option<TypedLine>>,
     /// The question that the person sees.
     pub(super) prompted: Option<ApprovalId>,
+    /// How much of it the person has seen.
+    pub(super) pages: Option<Pages>,
     /// What comes is live. Before that, approvals of the replay may be long answered.
     pub(super) caught_up: bool,
     leaving: Option<Leaving>,
@@ -61,6 +71,7 @@ impl<'a> Conversation<'a> {
         watch: Option<TurnWatch>,
         manner: Manner,
     ) -> Self {
+        let footer = manner.status.map(Footer::new);
         Self {
             out,
             follower,
@@ -70,8 +81,10 @@ impl<'a> Conversation<'a> {
             asks: Asks::default(),
             console: Console::default(),
             draft: Draft::default(),
+            footer,
             lines: VecDeque::new(),
             prompted: None,
+            pages: None,
             caught_up: false,
             leaving: None,
         }
@@ -79,23 +92,25 @@ impl<'a> Conversation<'a> {
 
     /// Goes on until the turn ends or the person leaves.
     pub(crate) async fn hold(mut self) -> Result<Held, Failure> {
-        let (mut interrupts, mut continued) = signals().map_err(Failure::Output)?;
-        if self.manner.sends {
-            self.console.take(Before::Keep);
-        }
+        let mut signals = Signals::listen().map_err(Failure::Output)?;
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+        self.take_terminal();
         loop {
             let deadline = self.manner.deadline;
             let happened = match self.lines.pop_front() {
                 Some(line) => Happened::Line(line),
                 None => tokio::select! {
-                    _ = interrupts.recv() => Happened::Interrupt,
-                    _ = continued.recv() => Happened::Continued,
+                    happened = signals.next() => happened,
+                    _ = ticks.tick(), if self.footer.is_some() => Happened::Tick,
                     () = until(deadline) => Happened::Deadline,
                     keys = self.console.keys(), if self.console.open() => Happened::Keys(keys),
                     news = self.follower.next() => Happened::News(news),
                 },
             };
             if let Some(held) = self.happened(happened).await? {
+                // A line that was begun here goes nowhere, and says so.
+                self.show_question(None)?;
                 self.screen.close(self.out)?;
                 return Ok(held);
             }
@@ -107,24 +122,47 @@ impl<'a> Conversation<'a> {
             self.keys(&keys);
             return Ok(None);
         }
-        self.hide_draft();
+        self.hide_below();
         let held = match happened {
             Happened::News(news) => self.news(&news?).await?,
             Happened::Line(Some(line)) => self.line(line).await?,
             Happened::Line(None) => self.no_more_lines()?,
             Happened::Interrupt => self.interrupted().await?,
             Happened::Deadline => self.too_late().await?,
+            Happened::Terminated => Some(self.terminated()),
             Happened::Keys(_) => None,
             Happened::Continued => {
                 self.console.again();
                 None
             }
+            Happened::Tick => {
+                self.take_terminal();
+                self.footer.iter_mut().for_each(Footer::calm);
+                None
+            }
         };
         if held.is_none() {
             self.ask()?;
-            self.show_draft();
+            self.show_below();
         }
         Ok(held)
+    }
+
+    /// Whoever is here types for this program from now on, not for the shell.
+    fn take_terminal(&mut self) {
+        if self.manner.sends {
+            self.console.take(Before::Keep);
+        } else if self.manner.answers {
+            self.console.take(Before::Drop);
+        }
+    }
+
+    /// Somebody ends this program; the session goes on.
+    const fn terminated(&self) -> Held {
+        match self.manner.interrupt {
+            Interrupt::Cancel => Held::Interrupted(None),
+            Interrupt::Detach => Held::Detached,
+        }
     }
 
     /// stdin has ended: in `attach` that means to leave; in `run` somebody else must answer now.
@@ -140,6 +178,9 @@ impl<'a> Conversation<'a> {
     }
 
     async fn news(&mut self, news: &News) -> Result<Option<Held>, Failure> {
+        if let Some(footer) = &mut self.footer {
+            footer.observe(news);
+        }
         for over in self.asks.heard(news) {
             self.over(&over).await?;
         }
@@ -153,6 +194,9 @@ impl<'a> Conversation<'a> {
                 self.out.json_line(line)?;
             }
         } else if !told {
+            if let (News::Event(event, _), Some(watch)) = (news, &self.watch) {
+                self.screen.foreign(event.turn != watch.turn());
+            }
             self.screen.show(self.out, news)?;
         }
         match news {
@@ -195,7 +239,7 @@ impl<'a> Conversation<'a> {
     fn blocked(&self, status: &Status) -> Option<Held> {
         let parked = matches!(
             status.state,
-            RunState::Waiting(WaitReason::Quota | WaitReason::Credentials | WaitReason::Workspace)
+            RunState::Waiting(WaitReason::Quota | WaitReason::Credentials)
         );
         // No answer that could be given here helps a parked session, so `run` leaves it to itself.
         let alone = self.manner.leaves_when == Some(Unattended::Waits) && status.state.blocked();
@@ -258,10 +302,35 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// Ctrl-C, and going on after Ctrl-Z.
-fn signals() -> std::io::Result<(Signal, Signal)> {
-    let continued = SignalKind::from_raw(rustix::process::Signal::CONT.as_raw());
-    Ok((signal(SignalKind::interrupt())?, signal(continued)?))
+/// What this program is told by signals.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+    continued: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        let continued = SignalKind::from_raw(rustix::process::Signal::CONT.as_raw());
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            // Their default would leave the terminal as it is now: without an echo.
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+            continued: signal(continued)?,
+        })
+    }
+
+    async fn next(&mut self) -> Happened {
+        tokio::select! {
+            _ = self.interrupt.recv() => Happened::Interrupt,
+            _ = self.terminate.recv() => Happened::Terminated,
+            _ = self.hang_up.recv() => Happened::Terminated,
+            // After Ctrl-Z.
+            _ = self.continued.recv() => Happened::Continued,
+        }
+    }
 }
 
 async fn until(deadline: Option<Instant>) {

@@ -1,7 +1,7 @@
 //! How a viewer behaves towards a session, and how the conversation ended.
 
 use crate::talk::turn_watch::RunResult;
-use agentd_protocol::Status;
+use agentd_protocol::{Status, Timestamp};
 use tokio::time::Instant;
 
 /// What Ctrl-C does.
@@ -20,6 +20,8 @@ pub(crate) struct Manner {
     pub(crate) answers: bool,
     /// What a person types is sent.
     pub(crate) sends: bool,
+    /// A status line is shown, which counts the time from here.
+    pub(crate) status: Option<Timestamp>,
     /// Print the stored lines instead of a transcript.
     pub(crate) exact: bool,
     /// Leave when only a person could help, and none is here: not for approvals that end by themselves.

@@ -4,7 +4,11 @@ use crate::failure::Failure;
 use crate::follow::News;
 use crate::output::Output;
 use crate::render::{Early, Line, LiveOutput, LiveText, Rest, Tag, Transcript, below, clean};
-use agentd_protocol::{Delta, Event, EventBody, OpenApproval, RunState, Status, ToolCallId};
+use crate::talk::unfinished::Unfinished;
+use agentd_protocol::{
+    Delta, Event, EventBody, FailureClass, Fragment, ModelFailed, OpenApproval, RunState, Status, ToolCallId,
+};
+use agentd_text::Pieces;
 
 /// What goes where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +21,17 @@ pub(crate) enum Place {
     TalkOnly,
 }
 
+/// Where the cursor stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cursor {
+    /// At the beginning of a line.
+    Start,
+    /// Behind the model's text.
+    Text,
+    /// Behind a prompt.
+    Prompt,
+}
+
 /// Prints a session as it goes on.
 #[derive(Debug)]
 pub(crate) struct Screen {
@@ -25,12 +40,15 @@ pub(crate) struct Screen {
     live: LiveText,
     early: Early,
     running: LiveOutput,
-    /// The cursor stands behind text without a line break.
-    midline: bool,
+    unfinished: Unfinished,
+    pieces: Pieces,
+    cursor: Cursor,
     /// Inputs are shown, too.
     inputs: bool,
     /// Approvals are shown as prompts, not as lines.
     prompts: bool,
+    /// What comes is of another turn than the one that is watched.
+    foreign: bool,
     state: Option<RunState>,
 }
 
@@ -42,9 +60,12 @@ impl Screen {
             live: LiveText::default(),
             early: Early::default(),
             running: LiveOutput::default(),
-            midline: false,
+            unfinished: Unfinished::default(),
+            pieces: Pieces::default(),
+            cursor: Cursor::Start,
             inputs,
             prompts: false,
+            foreign: false,
             state: None,
         }
     }
@@ -60,10 +81,7 @@ impl Screen {
             News::Event(event, _) => self.event(out, event),
             News::Delta(Delta::Text(fragment)) => {
                 let admitted = self.early.admit(fragment);
-                let text = admitted
-                    .map(|fragment| self.live.fragment(&fragment))
-                    .unwrap_or_default();
-                self.text(out, &text)
+                self.streams(out, admitted.as_slice())
             }
             News::Delta(Delta::Status(status)) => self.status(out, status),
             News::Delta(Delta::ToolOutput {
@@ -77,12 +95,10 @@ impl Screen {
             News::Delta(Delta::Asks { approvals, .. }) => self.of_subagent(out, approvals),
             News::Delta(Delta::Thinking(_) | Delta::ToolInput(_) | Delta::Unknown) => Ok(()),
             News::Synced(synced) => {
-                let text = synced
-                    .partial
-                    .as_deref()
-                    .map(|text| self.live.partial(text))
-                    .unwrap_or_default();
-                self.text(out, &text)?;
+                if let Some(partial) = synced.partial.as_deref().filter(|_| out.terminal.stdout) {
+                    let text = self.live.partial(partial);
+                    self.text(out, &text)?;
+                }
                 self.status(out, &synced.status)
             }
             News::Lagged => {
@@ -124,13 +140,30 @@ impl Screen {
     pub(crate) fn prompt(&mut self, out: &mut Output, text: &str) -> Result<(), Failure> {
         self.break_line(out)?;
         out.talk_always(text);
-        self.midline = !text.ends_with('\n');
+        if !text.ends_with('\n') {
+            self.cursor = Cursor::Prompt;
+        }
         Ok(())
     }
 
     /// From now on approvals are shown as prompts.
     pub(crate) fn prompts(&mut self) {
         self.prompts = true;
+    }
+
+    /// Whether what comes next is of another turn than the one that is watched. A terminal shows its text; a program that
+    /// reads stdout gets the watched turn's alone.
+    pub(crate) fn foreign(&mut self, foreign: bool) {
+        self.foreign = foreign;
+    }
+
+    /// How many columns stand before the cursor on a terminal of so many; `None` behind a prompt, and where nobody knows.
+    pub(crate) fn column(&self, columns: usize) -> Option<usize> {
+        match self.cursor {
+            Cursor::Start => Some(0),
+            Cursor::Text => self.unfinished.column(columns),
+            Cursor::Prompt => None,
+        }
     }
 
     /// Leaves the cursor at the beginning of a line.
@@ -140,34 +173,21 @@ impl Screen {
 
     /// A person pressed Enter: the terminal has moved to the next line.
     pub(crate) fn entered(&mut self) {
-        self.midline = false;
+        self.cursor = Cursor::Start;
+        self.unfinished.bury();
     }
 
     fn event(&mut self, out: &mut Output, event: &Event) -> Result<(), Failure> {
         if let EventBody::ModelFinished(answer) = &event.body {
-            let shown = self.live.open();
-            return match self.live.finish(&answer.content) {
-                Rest::Behind(rest) => {
-                    self.text(out, &rest)?;
-                    self.end_text(out, shown || !rest.is_empty())
-                }
-                Rest::Instead(whole) => {
-                    self.end_text(out, true)?;
-                    self.text(out, &whole)?;
-                    self.end_text(out, true)
-                }
-            };
+            let rest = self.live.finish(&answer.content);
+            return self.answered(out, rest);
         }
         if let EventBody::ModelStarted(started) = &event.body {
             let waited = self.early.started(started.call, started.attempt);
-            let text: String = waited
-                .iter()
-                .map(|fragment| self.live.fragment(fragment))
-                .collect();
-            return self.text(out, &text);
+            return self.streams(out, &waited);
         }
-        if matches!(event.body, EventBody::ModelFailed(_)) && self.live.drop_attempt() {
-            self.end_text(out, true)?;
+        if let EventBody::ModelFailed(failed) = &event.body {
+            self.attempt_failed(out, failed)?;
         }
         // Who has just typed the prompt knows it.
         let own = matches!(
@@ -241,26 +261,92 @@ impl Screen {
     }
 
     fn text(&mut self, out: &mut Output, text: &str) -> Result<(), Failure> {
-        if text.is_empty() || self.place == Place::TalkOnly {
+        let muted = self.place == Place::TalkOnly || (self.foreign && !out.terminal.stdout);
+        if text.is_empty() || muted {
             return Ok(());
         }
-        self.midline = !text.ends_with('\n');
-        out.raw(clean(text).as_bytes())
+        let text = self.pieces.next(text);
+        self.put(out, &text)
     }
 
-    /// The model's text is complete.
-    fn end_text(&mut self, out: &mut Output, shown: bool) -> Result<(), Failure> {
-        if shown && self.midline {
-            self.midline = false;
+    fn put(&mut self, out: &mut Output, text: &str) -> Result<(), Failure> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.cursor = if text.ends_with('\n') {
+            Cursor::Start
+        } else {
+            Cursor::Text
+        };
+        self.unfinished.add(text);
+        out.raw(text.as_bytes())
+    }
+
+    /// Pieces of an answer that may fail yet. Only a terminal shows them: nothing else can take them back.
+    fn streams(&mut self, out: &mut Output, pieces: &[Fragment]) -> Result<(), Failure> {
+        if !out.terminal.stdout {
+            return Ok(());
+        }
+        let pieces = pieces.iter().map(|piece| self.live.fragment(piece));
+        let text: String = pieces.collect();
+        self.text(out, &text)
+    }
+
+    /// An answer is durable: prints what is missing of it.
+    fn answered(&mut self, out: &mut Output, rest: Rest) -> Result<(), Failure> {
+        match rest {
+            Rest::Behind(rest) => self.text(out, &rest)?,
+            Rest::Instead(whole) => {
+                self.take_back(out)?;
+                self.text(out, &whole)?;
+            }
+        }
+        self.end_text(out)
+    }
+
+    /// A failed attempt leaves nothing, unless it was cancelled: then its text belongs to the conversation.
+    fn attempt_failed(&mut self, out: &mut Output, failed: &ModelFailed) -> Result<(), Failure> {
+        if let (FailureClass::Cancelled, Some(partial)) = (failed.class, &failed.partial) {
+            let rest = self.live.cancelled(partial);
+            return self.answered(out, rest);
+        }
+        if self.live.drop_attempt() && !self.take_back(out)? {
+            self.say(out, "the text above is discarded: the model call failed")?;
+        }
+        Ok(())
+    }
+
+    /// Erases what was shown of an answer; false: it stands where it cannot be erased.
+    fn take_back(&mut self, out: &mut Output) -> Result<bool, Failure> {
+        let erase = out.terminal.canvas().and_then(|size| self.unfinished.erase(size));
+        let Some(erase) = erase else {
+            self.end_text(out)?;
+            return Ok(false);
+        };
+        self.unfinished = Unfinished::default();
+        self.pieces = Pieces::default();
+        self.cursor = Cursor::Start;
+        out.raw(erase.as_bytes())?;
+        Ok(true)
+    }
+
+    /// The model's text is complete, or void.
+    fn end_text(&mut self, out: &mut Output) -> Result<(), Failure> {
+        let held = self.pieces.end();
+        self.put(out, &held)?;
+        self.unfinished = Unfinished::default();
+        if self.cursor == Cursor::Text {
+            self.cursor = Cursor::Start;
             return out.raw(b"\n");
         }
         Ok(())
     }
 
-    /// On a terminal both streams share the line; in a file the text must stay whole.
+    /// What comes next begins a line.
     fn break_line(&mut self, out: &mut Output) -> Result<(), Failure> {
-        if self.midline && (self.place == Place::Together || out.terminal.stdout) {
-            self.midline = false;
+        self.unfinished.bury();
+        if self.cursor != Cursor::Start {
+            self.cursor = Cursor::Start;
             return out.raw(b"\n");
         }
         Ok(())

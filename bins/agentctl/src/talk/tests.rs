@@ -1,9 +1,11 @@
 //! Typed lines, open approvals, and the end of a turn.
 
-use super::answer::{Answer, Typed, read};
+use super::answer::{Answer, Typed, choice_of, read};
 use super::asks::Asks;
+use super::pages::Pages;
 use super::turn_watch::TurnWatch;
 use crate::exit::Exit;
+use crate::render::Paint;
 use agentd_protocol::*;
 use serde_json::json;
 
@@ -33,6 +35,7 @@ fn open(kind: ApprovalKind, choices: &[&str]) -> OpenApproval {
         level: 0,
         root: None,
         path: Vec::new(),
+        about: agentd_protocol::About::default(),
     }
 }
 
@@ -88,6 +91,65 @@ fn choices_are_taken_by_number_id_or_label() {
 }
 
 #[test]
+fn a_number_or_the_beginning_of_just_one_choice_means_that_choice() {
+    let choice = |name: &str| Choice {
+        id: name.into(),
+        label: name.into(),
+    };
+    let choices = ["keep", "delete it", "delete all", "1"].map(choice);
+    let chosen = |line| choice_of(line, &choices);
+    for (line, wanted) in [
+        ("2", Some("delete it")),
+        ("k", Some("keep")),
+        ("KEEP", Some("keep")),
+        ("delete a", Some("delete all")),
+        ("4", Some("1")),
+        ("delete them", None),
+        ("", None),
+    ] {
+        assert_eq!(chosen(line), Ok(wanted), "{line:?}");
+    }
+    // What could mean two of them, or none, is not guessed.
+    for line in ["1", "del", "5", "0"] {
+        assert!(chosen(line).is_err(), "{line:?}");
+    }
+    assert_eq!(
+        choice_of("2", &[]),
+        Ok(None),
+        "without choices a number is a word"
+    );
+}
+
+#[test]
+fn redteam_42_i7_a_question_ends_on_its_last_page() {
+    let lines: Vec<String> = (0..100).map(|n| format!("echo {n}")).collect();
+    let long = OpenApproval {
+        detail: lines.join("\n"),
+        ..open(ApprovalKind::Tool, &[])
+    };
+    let pages = |open: &OpenApproval, size| Pages::new(open, size, Paint::new(false));
+    let mut paged = pages(&long, (80, 24));
+    let mut seen = paged.turn();
+    assert_eq!((paged.ended(), paged.place().as_str()), (false, "page 1 of 6"));
+    while !paged.ended() {
+        seen = format!("{seen}\n{}", paged.turn());
+    }
+    assert!(
+        lines
+            .iter()
+            .all(|line| seen.contains(&format!("| {line}").replace('|', "│"))),
+        "{seen}"
+    );
+    assert!(seen.ends_with("end of the call"), "{seen}");
+    // Positive control: a short one ends on its first page, also on a terminal without size.
+    for size in [(80, 24), (0, 0)] {
+        let mut short = pages(&open(ApprovalKind::Tool, &[]), size);
+        short.turn();
+        assert_eq!(short.ended(), size.0 > 0);
+    }
+}
+
+#[test]
 fn in_attach_other_lines_are_messages() {
     let approval = open(ApprovalKind::Tool, &[]);
     assert_eq!(
@@ -138,6 +200,7 @@ fn asked(approval: ApprovalId) -> Event {
             expires_at: None,
             grant: None,
             binding: None,
+            about: agentd_protocol::About::default(),
         },
     )
 }
@@ -248,9 +311,40 @@ fn the_result_is_that_of_the_turn_that_took_the_input() {
         json!({
             "session": SessionId::NIL, "turn": turn, "success": true, "reason": "completed", "text": "done", "steps": 2,
             "tool_calls": [{"name": "Ls", "input": {"path": "."}, "result": "a.rs", "status": "ok"}],
+            "denied_calls": 0,
             "usage": {"input": 10, "output": 0, "cache_read": 0, "cache_write": 0, "reasoning": 0}, "cost_usd": 0.1
         })
     );
+}
+
+#[test]
+fn a_denied_call_counts_and_fails_only_who_asks_for_that() {
+    let mut stamp = Stamp::new(NOW, 8);
+    let (input, turn, tool_call) = (stamp.input(), stamp.turn(), stamp.tool_call());
+    for (reason, plain, on_deny) in [
+        (EndReason::Completed, 0, 7),
+        (EndReason::Denied, 6, 7),
+        (EndReason::Budget, 9, 9),
+    ] {
+        let mut watch = TurnWatch::new(SessionId::NIL, input);
+        watch.observe(&event(1, Some(turn), TurnStarted { inputs: vec![input] }));
+        let proposed = ToolProposed {
+            tool_call,
+            name: "Bash".into(),
+            input: json!({}),
+            index: 0,
+        };
+        watch.observe(&event(2, Some(turn), proposed));
+        let outcome = ToolOutcome::text(ToolStatus::Denied, "no");
+        watch.observe(&event(3, Some(turn), ToolFinished { tool_call, outcome }));
+        let result = watch.observe(&event(4, Some(turn), finished(reason))).unwrap();
+        assert_eq!(result.denied_calls, 1);
+        assert_eq!(
+            (result.exit().0, result.exit_on_deny().0),
+            (plain, on_deny),
+            "{reason:?}"
+        );
+    }
 }
 
 #[test]

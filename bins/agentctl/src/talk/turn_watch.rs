@@ -3,7 +3,8 @@
 use crate::exit::Exit;
 use crate::render::word;
 use agentd_protocol::{
-    EndReason, Event, EventBody, InputId, SessionId, ToolCallId, TurnError, TurnFinished, TurnId, Usage,
+    EndReason, Event, EventBody, InputId, SessionId, ToolCallId, ToolStatus, TurnError, TurnFinished, TurnId,
+    Usage,
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -28,6 +29,12 @@ pub(crate) struct CallResult {
     status: Option<String>,
 }
 
+impl CallResult {
+    fn is_denied(&self) -> bool {
+        self.status.as_deref() == Some(word(&ToolStatus::Denied).as_str())
+    }
+}
+
 /// The result object of `run -o json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct RunResult {
@@ -40,6 +47,8 @@ pub(crate) struct RunResult {
     pub(crate) error: Option<TurnError>,
     pub(crate) steps: u32,
     pub(crate) tool_calls: Vec<CallResult>,
+    /// How many of them were denied: by a rule, by a person, or because there was no person to ask.
+    pub(crate) denied_calls: usize,
     pub(crate) usage: Usage,
     pub(crate) cost_usd: f64,
 }
@@ -47,7 +56,20 @@ pub(crate) struct RunResult {
 impl RunResult {
     /// The exit code of the turn.
     pub(crate) const fn exit(&self) -> Exit {
-        Exit::of_turn(self.reason)
+        match self.reason {
+            EndReason::Completed if !self.success => Exit::TURN_FAILED,
+            reason => Exit::of_turn(reason),
+        }
+    }
+
+    /// The same where a denied call counts as a failure of its own.
+    pub(crate) fn exit_on_deny(&self) -> Exit {
+        let otherwise_well = self.exit() == Exit::OK || self.reason == EndReason::Denied;
+        if self.denied_calls > 0 && otherwise_well {
+            Exit::BLOCKED
+        } else {
+            self.exit()
+        }
     }
 }
 
@@ -128,11 +150,12 @@ impl TurnWatch {
         RunResult {
             session: self.session,
             turn: self.turn,
-            success: finished.reason == EndReason::Completed,
+            success: finished.succeeded(),
             reason: finished.reason,
             text: finished.text.clone(),
             error: finished.error.clone(),
             steps: finished.steps,
+            denied_calls: self.calls.iter().filter(|call| call.is_denied()).count(),
             tool_calls: std::mem::take(&mut self.calls),
             usage: finished.usage,
             cost_usd: finished.cost_usd,
@@ -162,6 +185,7 @@ impl TurnWatch {
             error: None,
             steps: 0,
             tool_calls: Vec::new(),
+            denied_calls: 0,
             usage: Usage::default(),
             cost_usd: 0.0,
         }

@@ -1,19 +1,25 @@
 //! What the person types, and what is done with a whole line.
 
+use crate::clock::now;
 use crate::failure::Failure;
 use crate::output::fault_text;
 use crate::render::clean;
-use crate::talk::answer::{HELP, Typed, read};
+use crate::talk::answer::{Answer, HELP, Typed, read};
 use crate::talk::conversation::Conversation;
 use crate::talk::draft::{TypedLine, Typing};
 use crate::talk::manner::Held;
-use agentd_protocol::{ApprovalId, Block, Fault, FaultClass, SendParams};
+use crate::talk::pages::Pages;
+use agentd_protocol::{ApprovalId, Block, Decision, Fault, FaultClass, OpenApproval, SendParams};
 
 impl Conversation<'_> {
     /// Takes keys in; whole lines wait for their turn.
     pub(super) fn keys(&mut self, keys: &[u8]) {
         if keys.is_empty() && !self.console.open() {
             self.lines.push_back(None);
+        }
+        if let Some(footer) = &mut self.footer {
+            let text = footer.hide();
+            self.drawn(&text);
         }
         for typing in self.draft.typed(keys, self.prompted) {
             match typing {
@@ -40,6 +46,29 @@ impl Conversation<'_> {
         self.drawn(&text);
     }
 
+    /// Takes what is below the news away: what is being typed, or the status line.
+    pub(super) fn hide_below(&mut self) {
+        if let Some(footer) = &mut self.footer {
+            let text = footer.hide();
+            self.drawn(&text);
+        }
+        self.hide_draft();
+    }
+
+    /// Puts it back. Where a person is asked or types, there is no room for a status line.
+    pub(super) fn show_below(&mut self) {
+        self.show_draft();
+        let size = self.out.terminal.canvas();
+        let free = self.prompted.is_none() && self.draft.is_empty() && self.console.holds();
+        let (Some(footer), Some((columns, _)), true) = (&mut self.footer, size, free) else {
+            return;
+        };
+        if let Some(column) = self.screen.column(columns) {
+            let text = footer.show(columns, column, now(), self.out.paint_talk());
+            self.drawn(&text);
+        }
+    }
+
     fn drawn(&mut self, text: &str) {
         if !text.is_empty() {
             self.out.talk_always(text);
@@ -56,6 +85,8 @@ impl Conversation<'_> {
                 let text = format!("the question is over; what you typed is dropped: {}", line.text);
                 self.screen.say(self.out, &text)?;
             }
+            (Typed::Decide(answer), Some(open)) if self.too_early(&answer, &open)? => {}
+            (Typed::Nothing, Some(open)) if self.unread(&open).is_some() => self.turn_page(&open)?,
             (Typed::Decide(answer), Some(open)) => {
                 let params = answer.params(&open);
                 let decided = self.follower.client().decide(&params).await;
@@ -80,6 +111,19 @@ impl Conversation<'_> {
             (Typed::Nothing | Typed::Decide(_), _) => {}
         }
         Ok(None)
+    }
+
+    /// A question can be accepted only after its end was shown. It can be denied at any time.
+    fn too_early(&mut self, answer: &Answer, open: &OpenApproval) -> Result<bool, Failure> {
+        if answer.decision == Decision::Deny {
+            return Ok(false);
+        }
+        let Some(place) = self.unread(open).map(Pages::place) else {
+            return Ok(false);
+        };
+        let text = format!("not accepted: this is {place}; Enter shows the next page, n denies");
+        self.screen.say(self.out, &text)?;
+        Ok(true)
     }
 
     async fn send(&mut self, text: String) -> Result<(), Failure> {

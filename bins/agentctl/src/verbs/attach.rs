@@ -37,6 +37,7 @@ pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Fai
     let manner = Manner {
         answers: person,
         sends: person,
+        status: None,
         exact: !ctx.out.human(),
         leaves_when: None,
         deadline: None,

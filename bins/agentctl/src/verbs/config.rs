@@ -1,12 +1,14 @@
-//! `config view`: the settings that a daemon started here would have.
+//! `config view`: the settings of the running daemon, else those that a daemon started here would have.
 
 use crate::cli::ConfigVerb;
 use crate::ctx::Ctx;
+use crate::dial::Chosen;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::clean;
+use agentd_client::Client;
 use agentd_protocol::Fault;
-use agentd_settings::{Loaded, Sources, load};
+use agentd_settings::{Loaded, Shown, Sources, load};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,16 +16,19 @@ use std::path::PathBuf;
 /// The JSON shape of `config view`.
 #[derive(Debug, Serialize)]
 struct View<'a> {
-    settings: &'a agentd_settings::Settings,
+    settings: &'a toml::Table,
     #[serde(skip_serializing_if = "Option::is_none")]
-    origins: Option<BTreeMap<&'a str, String>>,
+    origins: Option<&'a BTreeMap<String, String>>,
 }
 
-pub(crate) fn config(ctx: &mut Ctx, verb: ConfigVerb) -> Result<Exit, Failure> {
+pub(crate) async fn config(ctx: &mut Ctx, verb: ConfigVerb) -> Result<Exit, Failure> {
     let ConfigVerb::View { show_origin, config } = verb;
-    let loaded = loaded(ctx, config)?;
+    let shown = match config {
+        Some(file) => loaded(ctx, Some(file))?.shown(),
+        None => in_use(ctx).await?,
+    };
     if ctx.out.human() {
-        let text = loaded.view(show_origin);
+        let text = shown.text(show_origin);
         let text = if ctx.out.terminal.stdout {
             clean(&text).into_owned()
         } else {
@@ -31,17 +36,46 @@ pub(crate) fn config(ctx: &mut Ctx, verb: ConfigVerb) -> Result<Exit, Failure> {
         };
         ctx.out.raw(text.as_bytes())?;
     } else {
-        let origins = loaded
-            .origins
-            .iter()
-            .map(|(key, origin)| (key.as_str(), origin.to_string()))
-            .collect();
         ctx.out.value(&View {
-            settings: &loaded.settings,
-            origins: show_origin.then_some(origins),
+            settings: &shown.settings,
+            origins: show_origin.then_some(&shown.origins),
         })?;
     }
     Ok(Exit::OK)
+}
+
+/// What the running daemon has. Where none runs that this program could start, what one started here would have.
+async fn in_use(ctx: &mut Ctx) -> Result<Shown, Failure> {
+    let failure = match ctx.connect().await {
+        Ok(client) => match of_daemon(&client).await {
+            Ok(shown) => return Ok(shown),
+            Err(failure) => failure,
+        },
+        Err(failure) => failure,
+    };
+    let fault = failure.fault();
+    let named = ctx.dial()?.chosen == Chosen::Named;
+    let why = match fault.code.as_str() {
+        "daemon_unreachable" if !named => "no daemon answers",
+        "unknown_method" => "the daemon is older and does not tell its settings",
+        _ => return Err(failure),
+    };
+    let shown = loaded(ctx, None)?.shown();
+    ctx.out.talk(&format!(
+        "{why}; these are the settings that a daemon started here would have"
+    ));
+    Ok(shown)
+}
+
+/// The settings of the daemon at the other end.
+pub(crate) async fn of_daemon(client: &Client) -> Result<Shown, Failure> {
+    let told = client.config().await?;
+    serde_json::from_value(told).map_err(|error| {
+        let message = format!("the daemon's settings cannot be read: {error}");
+        Fault::version("bad_answer", message)
+            .hint("upgrade the older program")
+            .into()
+    })
 }
 
 /// The settings as `agentd` would load them in this environment.

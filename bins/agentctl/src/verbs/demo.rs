@@ -25,7 +25,7 @@ pub(crate) async fn demo(ctx: &mut Ctx, args: &DemoArgs) -> Result<Exit, Failure
         program.display(),
         args.sessions
     ));
-    Err(become_demo(&program, args.sessions))
+    Err(become_demo(&program, args))
 }
 
 /// Replaces this process by the daemon; comes back only when that fails.
@@ -33,10 +33,11 @@ pub(crate) async fn demo(ctx: &mut Ctx, args: &DemoArgs) -> Result<Exit, Failure
     clippy::disallowed_methods,
     reason = "the demo is the daemon itself, in this terminal"
 )]
-fn become_demo(program: &Path, sessions: u16) -> Failure {
+fn become_demo(program: &Path, args: &DemoArgs) -> Failure {
     let error = Command::new(program)
         .arg("--demo")
-        .arg(sessions.to_string())
+        .arg(args.sessions.to_string())
+        .args(args.fast.then_some("--fast"))
         .exec();
     let message = format!("cannot start {}: {error}", program.display());
     Failure::Fault(Fault::unavailable("no_agentd", message).hint(GET_AGENTD))

@@ -43,7 +43,7 @@ pub(crate) async fn events(ctx: &mut Ctx, args: &EventsArgs) -> Result<Exit, Fai
         since: None,
     };
     let mut params = WatchParams {
-        labels: values::labels(&args.labels),
+        labels: values::selector(&args.labels),
         kinds: if single { args.kind.clone() } else { Vec::new() },
         after: if args.follow {
             args.after
@@ -106,7 +106,7 @@ async fn watch(
                 params.after = ended.cursor.or(params.after);
                 return Ok(Over::End);
             }
-            Some(Push::Delta(_) | Push::Synced(_) | Push::Lagged(_) | Push::Unknown) => {}
+            Some(Push::Delta(_) | Push::Synced(_) | Push::CaughtUp(_) | Push::Lagged(_) | Push::Unknown) => {}
             None => {
                 let lost = client.lost();
                 return Ok(Over::Lost(lost.unwrap_or_else(|| {

@@ -8,7 +8,7 @@ use agentd_protocol::Fault;
 use clap::CommandFactory as _;
 use clap_complete::env::Shells;
 
-const TOPICS: [(&str, &str); 8] = [
+pub(crate) const TOPICS: [(&str, &str); 8] = [
     ("agents", include_str!("../topics/agents.txt")),
     ("exit-codes", include_str!("../topics/exit-codes.txt")),
     ("output", include_str!("../topics/output.txt")),
@@ -31,13 +31,17 @@ pub(crate) fn text(asked: Option<&str>) -> Result<String, Failure> {
     let Some(asked) = asked else {
         return Ok(program.render_long_help().to_string());
     };
-    if let Some((_, text)) = TOPICS.iter().find(|(name, _)| *name == asked) {
-        return Ok((*text).to_owned());
-    }
+    let topic = TOPICS.iter().find(|(name, _)| *name == asked);
     // Built first, so that a verb's help has the global flags.
     program.build();
-    if let Some(verb) = program.find_subcommand_mut(asked) {
-        return Ok(verb.render_long_help().to_string());
+    let verb = program.find_subcommand_mut(asked);
+    let verb = verb.map(|verb| verb.render_long_help().to_string());
+    // A topic may have the name of a verb.
+    match (topic, verb) {
+        (Some((_, text)), Some(verb)) => return Ok(format!("{text}\n{verb}")),
+        (Some((_, text)), None) => return Ok((*text).to_owned()),
+        (None, Some(verb)) => return Ok(verb),
+        (None, None) => {}
     }
     let topics: Vec<&str> = TOPICS.iter().map(|(name, _)| *name).collect();
     let hint = format!("topics: {}; verbs: agentctl help", topics.join(", "));

@@ -7,7 +7,9 @@ use crate::failure::Failure;
 use crate::render::{count, one_line};
 use crate::values;
 use agentd_client::{Client, ClientError};
-use agentd_protocol::{CancelTurnParams, Done, LifecycleParams, ListParams, Seq, SessionId, Summary};
+use agentd_protocol::{
+    CancelTurnParams, Done, LifecycleParams, ListParams, RunState, Seq, SessionId, Summary, WaitReason,
+};
 use serde::Serialize;
 
 /// What is done to each session.
@@ -79,8 +81,48 @@ impl Order {
         }
     }
 
-    const fn destructive(&self) -> bool {
-        matches!(self, Self::Cancel(..) | Self::Close(..) | Self::Remove(_))
+    /// Whether the order changes anything there. Closed sessions are left to the daemon's own words.
+    pub(crate) fn fits(&self, row: &Summary) -> bool {
+        match self {
+            Self::Cancel(_, Kill::Gently) => row.turn.is_some(),
+            // Without a turn only jobs are left to end.
+            Self::Cancel(_, Kill::AtOnce) => row.turn.is_some() || !row.jobs.is_empty(),
+            Self::Pause(_) => !row.paused,
+            Self::Resume(_) => row.paused || stopped(row.status.state),
+            Self::Close(..) => row.status.state != RunState::Closed,
+            Self::Remove(_) => true,
+        }
+    }
+
+    /// What was said to be done, or that there was nothing to do.
+    fn told(&self, row: &Summary) -> String {
+        let called = format!("{} ({})", row.session.short(), one_line(&row.name, 60));
+        match self {
+            Self::Pause(_) if !self.fits(row) => format!("{called} was paused before"),
+            Self::Resume(_) if !self.fits(row) => format!("{called} was not paused"),
+            _ => format!("{} {called}{}", self.words().1, self.remark(row.queue.len())),
+        }
+    }
+
+    /// Whether a person confirms it first. A pause loses nothing, so it needs nobody where nobody can be asked.
+    const fn asks(&self, person: bool) -> bool {
+        match self {
+            Self::Cancel(..) | Self::Close(..) | Self::Remove(_) => true,
+            Self::Pause(_) => person,
+            Self::Resume(_) => false,
+        }
+    }
+
+    /// Those of all sessions on which it is carried out.
+    fn chosen_of(&self, rows: &[Summary]) -> Vec<String> {
+        let fitting: Vec<&Summary> = rows.iter().filter(|row| self.fits(row)).collect();
+        // A sub-agent is paused with its parent and goes on with it.
+        let follows = |row: &Summary| {
+            matches!(self, Self::Pause(_) | Self::Resume(_))
+                && fitting.iter().any(|above| Some(above.session) == row.parent)
+        };
+        let led = fitting.iter().filter(|row| !follows(row));
+        led.map(|row| row.session.to_string()).collect()
     }
 
     async fn carry_out(&self, client: &Client, session: &str) -> Result<Done, ClientError> {
@@ -107,18 +149,26 @@ impl Order {
     }
 }
 
+/// Whether it waits for somebody to let it go on.
+const fn stopped(state: RunState) -> bool {
+    matches!(
+        state,
+        RunState::Paused
+            | RunState::Faulted
+            | RunState::Waiting(WaitReason::RateLimit | WaitReason::Quota | WaitReason::Credentials)
+    )
+}
+
 /// Carries the order out on each session; a failure does not stop the rest, the first one decides the exit code.
 pub(crate) async fn each(ctx: &mut Ctx, targets: &TargetArgs, order: &Order) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
-    let (verb, past) = order.words();
+    let verb = order.words().0;
     let sessions = chosen(ctx, &client, targets, order).await?;
     let (mut exit, mut done) = (Exit::OK, Vec::new());
     for asked in sessions {
         match one(&client, &asked, order).await {
             Ok((row, seq)) => {
-                let called = format!("{} ({})", row.session.short(), one_line(&row.name, 60));
-                ctx.out
-                    .talk(&format!("{past} {called}{}", order.remark(row.queue.len())));
+                ctx.out.talk(&order.told(&row));
                 done.push(DoneRow {
                     session: row.session,
                     seq,
@@ -165,20 +215,14 @@ async fn chosen(
     let params = ListParams {
         all: matches!(order, Order::Remove(_)),
         states: targets.state.clone(),
-        labels: values::labels(&targets.labels),
+        labels: values::selector(&targets.labels),
         ..ListParams::default()
     };
     let rows = client.list(&params).await?;
-    // A turn can be cancelled only where one runs, and jobs only killed.
-    let rows = rows.iter().filter(|row| match order {
-        Order::Cancel(_, Kill::Gently) => row.turn.is_some(),
-        Order::Cancel(_, Kill::AtOnce) => row.turn.is_some() || !row.jobs.is_empty(),
-        Order::Pause(_) | Order::Resume(_) | Order::Close(..) | Order::Remove(_) => true,
-    });
-    let ids: Vec<String> = rows.map(|row| row.session.to_string()).collect();
+    let ids = order.chosen_of(&rows);
     if ids.is_empty() {
         ctx.out.talk("no session matches");
-    } else if order.destructive() && !targets.yes {
+    } else if !targets.yes && order.asks(ctx.out.terminal.stdin && ctx.out.terminal.stderr) {
         let sessions = count(u64::try_from(ids.len()).unwrap_or(u64::MAX), "session");
         confirm(ctx, &format!("{} {sessions}?", order.words().0))?;
     }
@@ -193,13 +237,21 @@ pub(crate) fn confirm(ctx: &mut Ctx, question: &str) -> Result<(), Failure> {
             "confirm it with --yes",
         ));
     }
-    ctx.out.talk_always(&format!("{question} [y/N] "));
+    if matches!(
+        ask(ctx, &format!("{question} [y/N] "))?.as_str(),
+        "y" | "Y" | "yes"
+    ) {
+        return Ok(());
+    }
+    Err(agentd_protocol::Fault::conflict("not_confirmed", "not confirmed; nothing was done").into())
+}
+
+/// A line that a person types.
+pub(crate) fn ask(ctx: &mut Ctx, question: &str) -> Result<String, Failure> {
+    ctx.out.talk_always(question);
     let mut line = String::new();
     std::io::stdin()
         .read_line(&mut line)
         .map_err(|error| Failure::file(std::path::Path::new("-"), &error))?;
-    if matches!(line.trim(), "y" | "Y" | "yes") {
-        return Ok(());
-    }
-    Err(agentd_protocol::Fault::conflict("not_confirmed", "not confirmed; nothing was done").into())
+    Ok(line.trim().to_owned())
 }

@@ -6,7 +6,7 @@ use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::{
-    ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, UsageListRow, prompt_text,
+    ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, UsageListRow, hanging, prompt_text,
 };
 use crate::values;
 use crate::verbs::tree::tree;
@@ -28,7 +28,13 @@ pub(crate) async fn ps(ctx: &mut Ctx, args: &PsArgs) -> Result<Exit, Failure> {
     }
     let client = ctx.connect().await?;
     loop {
+        let status = client.status().await?;
         let mut rows = sessions(&client, args).await?;
+        if ctx.out.wide() {
+            for row in &mut rows {
+                row.sandbox.clone_from(&status.sandbox);
+            }
+        }
         if args.watch {
             ctx.out.raw(HOME_AND_CLEAR.as_bytes())?;
         }
@@ -48,6 +54,9 @@ pub(crate) async fn ps(ctx: &mut Ctx, args: &PsArgs) -> Result<Exit, Failure> {
         }
         if hidden > 0 {
             ctx.out.line(&format!("… {hidden} more"))?;
+        }
+        for files in &status.hanging {
+            ctx.out.talk(&format!("warning: {}", hanging(files)));
         }
         if !args.watch {
             return Ok(Exit::OK);
@@ -73,7 +82,7 @@ async fn sessions(client: &Client, args: &PsArgs) -> Result<Vec<SessionRow>, Fai
         // A closed session that is asked for by its state is wanted.
         all: args.all || args.state.iter().any(|state| state == "closed"),
         states: args.state.clone(),
-        labels: values::labels(&args.labels),
+        labels: values::selector(&args.labels),
         ..ListParams::default()
     };
     let mut rows: Vec<SessionRow> = client
@@ -174,7 +183,7 @@ pub(crate) async fn servers(ctx: &mut Ctx) -> Result<Exit, Failure> {
 pub(crate) async fn usage(ctx: &mut Ctx, args: &UsageArgs) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
     let params = UsageParams {
-        labels: values::labels(&args.labels),
+        labels: values::selector(&args.labels),
         by: Some(args.by.clone()),
     };
     let rows: Vec<UsageListRow> = client

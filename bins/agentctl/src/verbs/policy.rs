@@ -10,8 +10,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::verbs::config::loaded;
 use agentd_client::Client;
-use agentd_policy::{Policy, Request, Rule, Source, Subject, explain};
-use agentd_protocol::{EffectClass, Event, Fault, PermissionMode};
+use agentd_policy::{Policy, Request, Rule, Source, Subject, by_text_only, explain};
+use agentd_protocol::{EffectClass, Event, Fault, PermissionMode, SandboxLevel};
 use agentd_settings::{PermissionConfig, ToolsConfig};
 use agentd_tools::Registry;
 use case::Case;
@@ -39,10 +39,24 @@ async fn check(ctx: &mut Ctx, args: &CheckArgs) -> Result<Exit, Failure> {
         mode,
         workdir: &workdir,
     };
-    let explained = Explained::new(explain(&policy, &request), mode);
+    let limits = match subject {
+        Subject::Command { .. } => by_text_only(&policy, level(ctx).await),
+        _ => Vec::new(),
+    };
+    let explained = Explained::new(explain(&policy, &request), mode).by_text_only(limits);
     let word = explained.word();
     ctx.out.object(&explained, word, |paint| explained.text(paint))?;
     Ok(Exit::OK)
+}
+
+/// The level at which the daemon runs commands; the weaker one where none says.
+async fn level(ctx: &mut Ctx) -> SandboxLevel {
+    let Ok(client) = ctx.connect().await else {
+        return SandboxLevel::Confined;
+    };
+    let dir = client.status().await.ok().map(|status| status.data_dir);
+    let noted = dir.and_then(|dir| agentd_sandbox::noted_choice(dir.as_ref()));
+    noted.and_then(Result::ok).unwrap_or(SandboxLevel::Confined)
 }
 
 /// What a daemon started here would judge by.
@@ -153,6 +167,8 @@ fn call(args: &CheckArgs) -> (String, Subject, EffectClass) {
         (None, None, Some(url)) => Subject::Url(url.clone()),
         (None, None, None) if tool.starts_with(agentd_tools::REMOTE_PREFIX) => Subject::Remote {
             arguments: "{}".to_owned(),
+            version: String::new(),
+            undeclared: Vec::new(),
         },
         (None, None, None) => Subject::Nothing,
     };

@@ -1,6 +1,7 @@
 //! `run`: a session from its first input to the end of its turn.
 
 use crate::cli::{Format, RunArgs};
+use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -11,15 +12,14 @@ use crate::values;
 use crate::verbs::before_run::{check_size, name_is_free, say_if_text};
 use agentd_client::Client;
 use agentd_protocol::{
-    Block, CreateParams, Event, EventBody, ExportParams, Fault, InputId, RunState, SendParams, Seq,
-    SessionId, WaitReason,
+    Block, CreateParams, Event, EventBody, ExportParams, Fault, InputId, PermissionMode, RunState,
+    SendParams, Seq, SessionId, WaitReason,
 };
 use serde::Serialize;
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::time::Instant;
 
-const USAGE: &str = "agentctl run \"fix the failing test\", or --input-file FILE (- for stdin)";
+const USAGE: &str = "agentctl run \"fix the failing test\", or --input-file FILE (or - for stdin)";
 /// Lines of a tool's output that are shown while one watches.
 const OUTPUT_LINES: usize = 5;
 
@@ -69,7 +69,10 @@ impl Entered {
 
 pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> {
     let prompt = values::prompt(args.prompt.as_deref(), args.input_file.as_deref(), USAGE)?;
-    let watching = Watching::of(ctx, args.json, args.timeout);
+    let watching = Watching {
+        fails_on_deny: args.fail_on_deny,
+        ..Watching::of(ctx, args.json, args.timeout)
+    };
     let created = match args.session {
         None => Some(create_params(
             args,
@@ -78,10 +81,14 @@ pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> 
         )?),
         Some(_) => None,
     };
+    if args.mode.map(PermissionMode::from) == Some(PermissionMode::Yolo) {
+        ctx.out.talk(agentd_policy::YOLO_LIMITS);
+    }
     let client = ctx.connect_or_start().await?;
     check_size(&client, &prompt)?;
     say_if_text(ctx, &prompt, args.commands);
-    if let Some(name) = &args.name {
+    // With a key, the session that has the name may be the one that an earlier run made.
+    if let (Some(name), None) = (&args.name, &args.key) {
         name_is_free(&client, name).await?;
     }
     let entered = match (created, &args.session) {
@@ -92,6 +99,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> 
                 session,
                 content: prompt,
                 model: args.model.clone(),
+                key: args.key.clone(),
                 commands: args.commands,
                 ..SendParams::default()
             };
@@ -122,6 +130,8 @@ pub(crate) struct Watching {
     /// The stored lines instead of a transcript.
     exact: bool,
     deadline: Option<Instant>,
+    /// A denied call is a failure.
+    fails_on_deny: bool,
 }
 
 impl Watching {
@@ -131,18 +141,16 @@ impl Watching {
             person: ctx.out.terminal.interactive() && ctx.out.human() && !exact,
             exact,
             deadline: timeout.map(|timeout| Instant::now() + timeout),
+            fails_on_deny: false,
         }
     }
 }
 
 fn create_params(args: &RunArgs, prompt: Vec<Block>, headless: bool) -> Result<CreateParams, Failure> {
-    let rules = |verb: &'static str, rules: &[String]| -> Vec<String> {
-        rules.iter().map(|rule| format!("{verb} {rule}")).collect()
-    };
     Ok(CreateParams {
         prompt: Some(prompt),
         title: args.name.clone(),
-        workdir: workdir(args.workdir.as_deref())?,
+        workdir: values::workdir(args.workdir.as_deref())?,
         model: args.model.clone(),
         mode: args.mode.map(Into::into),
         labels: values::labels(&args.labels),
@@ -151,32 +159,15 @@ fn create_params(args: &RunArgs, prompt: Vec<Block>, headless: bool) -> Result<C
         thinking: args.thinking.map(Into::into),
         budget: args.budget,
         tools: args.tools.clone(),
-        rules: [rules("allow", &args.allow), rules("deny", &args.deny)].concat(),
+        rules: values::rules(&args.allow, &args.deny),
         agent: args.agent.clone(),
         system_prompt: args.system_prompt.as_deref().map(values::text_of).transpose()?,
         append_system_prompt: args.append_system_prompt.clone(),
         headless,
         commands: args.commands,
+        key: args.key.clone(),
         ..CreateParams::default()
     })
-}
-
-/// The absolute directory; the daemon knows no current one.
-fn workdir(asked: Option<&Path>) -> Result<String, Failure> {
-    let path = asked.map_or_else(|| PathBuf::from("."), Path::to_owned);
-    let bad = |what: String| Failure::invalid(what, "name a directory with -C DIR");
-    let absolute = std::env::current_dir()
-        .map(|here| here.join(&path).components().collect::<PathBuf>())
-        .map_err(|error| bad(format!("the current directory cannot be used: {error}")))?;
-    let meta = std::fs::metadata(&absolute)
-        .map_err(|error| bad(format!("the working directory {}: {error}", absolute.display())))?;
-    if !meta.is_dir() {
-        return Err(bad(format!("{} is not a directory", absolute.display())));
-    }
-    absolute
-        .to_str()
-        .map(str::to_owned)
-        .ok_or_else(|| bad(format!("the path {} is not UTF-8", absolute.display())))
 }
 
 async fn create(client: &Client, params: &CreateParams) -> Result<Entered, Failure> {
@@ -225,20 +216,20 @@ pub(crate) async fn enter(client: &Client, mut params: SendParams) -> Result<Ent
     })
 }
 
-/// Whether the session was created without a person: its first event says so.
+/// Whether the session was created without a person: its first event says so, of an imported one the second.
 async fn is_headless(client: &Client, session: SessionId) -> Result<bool, Failure> {
     let first = ExportParams {
         session: session.to_string(),
         after_seq: 0,
-        limit: 1,
+        limit: 2,
     };
     let page = client.export(&first).await?;
-    let event = page
+    let mut events = page
         .lines
-        .first()
-        .and_then(|line| serde_json::from_str::<Event>(line).ok());
-    Ok(event.is_some_and(
-        |event| matches!(event.body, EventBody::SessionCreated(created) if created.limits.headless),
+        .iter()
+        .filter_map(|line| serde_json::from_str(line).ok());
+    Ok(events.any(
+        |event: Event| matches!(event.body, EventBody::SessionCreated(created) if created.limits.headless),
     ))
 }
 
@@ -275,6 +266,7 @@ pub(crate) async fn watch(
     let manner = Manner {
         answers: watching.person,
         sends: false,
+        status: (watching.person && !ctx.out.quiet && ctx.out.terminal.canvas().is_some()).then(now),
         exact: watching.exact,
         leaves_when: (!watching.person).then_some(entered.unattended),
         deadline: watching.deadline,
@@ -288,7 +280,11 @@ pub(crate) async fn watch(
     match held {
         Held::Turn(result) => {
             report(ctx, watching, &result)?;
-            Ok(result.exit())
+            Ok(if watching.fails_on_deny {
+                result.exit_on_deny()
+            } else {
+                result.exit()
+            })
         }
         Held::TimedOut(result) => after_leaving(ctx, watching, entered, result.as_ref(), Exit::TIMEOUT),
         Held::Interrupted(result) => {

@@ -1,4 +1,4 @@
-//! `export` and `import`: a session's exact stored lines, out and in.
+//! `export` and `import`: a session's exact stored lines, out, and as history in.
 
 use crate::cli::{ExportArgs, ImportArgs};
 use crate::clock::now;
@@ -6,6 +6,10 @@ use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, News, Wanted};
+use crate::render::clean;
+use crate::values;
+use crate::verbs::before_run::name_is_free;
+use crate::verbs::lifecycle::ask;
 use crate::verbs::logs::Pages;
 use agentd_client::Client;
 use agentd_protocol::{Created, Fault, ImportParams, Seq, Stamp};
@@ -58,6 +62,7 @@ async fn follow(ctx: &mut Ctx, client: Client, session: String, after: Seq) -> R
 }
 
 pub(crate) async fn import(ctx: &mut Ctx, args: &ImportArgs) -> Result<Exit, Failure> {
+    let mut page = asked(ctx, args)?;
     let reader: Box<dyn BufRead> = if args.file.as_os_str() == "-" {
         Box::new(std::io::stdin().lock())
     } else {
@@ -65,10 +70,9 @@ pub(crate) async fn import(ctx: &mut Ctx, args: &ImportArgs) -> Result<Exit, Fai
         Box::new(BufReader::new(file))
     };
     let client = ctx.connect().await?;
-    let mut page = ImportParams {
-        key: args.key.clone(),
-        ..ImportParams::default()
-    };
+    if let Some(name) = &args.name {
+        name_is_free(&client, name).await?;
+    }
     let mut bytes = 0;
     for line in reader.lines() {
         let line = line.map_err(|error| Failure::file(&args.file, &error))?;
@@ -93,6 +97,49 @@ pub(crate) async fn import(ctx: &mut Ctx, args: &ImportArgs) -> Result<Exit, Fai
     let id = created.session.to_string();
     ctx.out.object(&created, &id, |_| format!("{id}\n"))?;
     Ok(Exit::OK)
+}
+
+/// What the importer wants the session to be; the file has no say in it.
+fn asked(ctx: &mut Ctx, args: &ImportArgs) -> Result<ImportParams, Failure> {
+    let from_stdin = args.file.as_os_str() == "-";
+    let name = args.file.file_name().filter(|_| !from_stdin);
+    let source = name.map_or_else(|| "stdin".to_owned(), |name| name.to_string_lossy().into_owned());
+    let workdir = match &args.workdir {
+        Some(dir) => values::workdir(Some(dir))?,
+        None => chosen_dir(ctx, from_stdin)?,
+    };
+    Ok(ImportParams {
+        key: args.key.clone(),
+        source: Some(source),
+        workdir,
+        title: args.name.clone(),
+        model: args.model.clone(),
+        mode: args.mode.map(Into::into),
+        labels: values::labels(&args.labels),
+        max_turns: args.max_turns,
+        budget: args.budget,
+        tools: args.tools.clone(),
+        rules: values::rules(&args.allow, &args.deny),
+        ..ImportParams::default()
+    })
+}
+
+/// A person is asked for the directory. A program means its own, as with `run`; it is told so.
+fn chosen_dir(ctx: &mut Ctx, from_stdin: bool) -> Result<String, Failure> {
+    let here = values::workdir(None)?;
+    if from_stdin || !(ctx.out.terminal.stdin && ctx.out.terminal.stderr) {
+        ctx.out.talk(&format!(
+            "the session will work in {} (another one: -C DIR)",
+            clean(&here)
+        ));
+        return Ok(here);
+    }
+    let question = format!("Working directory of the imported session [{}]: ", clean(&here));
+    let typed = ask(ctx, &question)?;
+    match typed.as_str() {
+        "" => Ok(here),
+        dir => values::workdir(Some(std::path::Path::new(dir))),
+    }
 }
 
 async fn send_page(client: &Client, page: &ImportParams) -> Result<Option<Created>, Failure> {

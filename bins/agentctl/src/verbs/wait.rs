@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, News, Wanted};
 use agentd_client::Client;
-use agentd_protocol::{Delta, EndReason, Event, EventBody, Fault, RunState, Summary};
+use agentd_protocol::{Delta, EndReason, Event, EventBody, Fault, RunState, Seq, Summary};
 use futures_util::future::join_all;
 use serde::Serialize;
 
@@ -71,36 +71,74 @@ async fn one(dial: &Dial, client: &Client, session: &str, what: WaitFor) -> Resu
         decides: false,
     };
     let mut follower = Follower::attach(dial.clone(), client.clone(), wanted).await?;
-    let mut last = None;
+    let mut seen = Seen::default();
     loop {
         let news = follower.next().await?;
-        if let News::Event(event, _) = &news
-            && let EventBody::TurnFinished(turn) = &event.body
-        {
-            last = Some(turn.reason);
-        }
+        seen.take(&news);
         if matches!(news, News::Ended(_)) {
             return Ok(Waited {
                 session: id,
                 state: None,
-                reason: last,
+                reason: seen.last.map(|(reason, _)| reason),
                 exit: Exit::OK.0,
             });
         }
-        if !matters(&news) {
+        if !seen.due {
             continue;
         }
         // The row is the daemon's word; news only say when to look.
         let row = follower.client().get(&id).await;
         let Ok(row) = row else { continue };
-        if let Some(exit) = outcome(&row, last, what) {
+        if !seen.covers(&row) {
+            continue;
+        }
+        if let Some(exit) = outcome(&row, seen.last.map(|(_, exit)| exit), what) {
             return Ok(Waited {
                 session: id,
                 state: Some(row.status.state),
-                reason: last,
+                reason: seen.last.map(|(reason, _)| reason),
                 exit: exit.0,
             });
         }
+    }
+}
+
+/// What was heard of a session. While the past is replayed, a turn's end in it is not the last one.
+#[derive(Debug, Default)]
+struct Seen {
+    synced: bool,
+    /// The last event.
+    seq: Seq,
+    /// How the last turn ended, and the code of that; absent while one runs.
+    last: Option<(EndReason, Exit)>,
+    /// The row has to be looked at.
+    due: bool,
+}
+
+impl Seen {
+    fn take(&mut self, news: &News) {
+        self.due |= matters(news);
+        match news {
+            News::Event(event, _) => {
+                self.seq = event.seq;
+                match &event.body {
+                    EventBody::TurnStarted(_) => self.last = None,
+                    EventBody::TurnFinished(turn) => self.last = Some((turn.reason, Exit::of_finished(turn))),
+                    _ => {}
+                }
+            }
+            News::Synced(_) => self.synced = true,
+            // What was missed is replayed.
+            News::Retrying | News::Back => self.synced = false,
+            News::Delta(_) | News::Lagged | News::Ended(_) => {}
+        }
+        self.due &= self.synced;
+    }
+
+    /// Whether every event that the row sums up was heard. If not, the rest is on the way.
+    fn covers(&mut self, row: &Summary) -> bool {
+        self.due = row.seq > self.seq;
+        !self.due
     }
 }
 
@@ -125,14 +163,14 @@ const fn changes_state(event: &Event) -> bool {
 }
 
 /// The exit code, once there is nothing more to wait for.
-fn outcome(row: &Summary, last: Option<EndReason>, what: WaitFor) -> Option<Exit> {
+fn outcome(row: &Summary, last: Option<Exit>, what: WaitFor) -> Option<Exit> {
     let state = row.status.state;
     match what {
         WaitFor::Approval if !row.open_approvals.is_empty() => Some(Exit::OK),
         WaitFor::Approval => (state == RunState::Closed).then_some(Exit::CONFLICT),
         WaitFor::Closed => (state == RunState::Closed).then_some(Exit::OK),
         WaitFor::Idle if state == RunState::Faulted => Some(Exit::TURN_FAILED),
-        WaitFor::Idle if state.at_rest() => Some(last.map_or(Exit::of_rest(state), Exit::of_turn)),
+        WaitFor::Idle if state.at_rest() => Some(last.unwrap_or(Exit::of_rest(state))),
         WaitFor::Idle => state.blocked().then_some(Exit::BLOCKED),
     }
 }

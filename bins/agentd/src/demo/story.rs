@@ -3,12 +3,15 @@
 use agentd_protocol::{Block, Event, EventBody, ToolCallId, ToolFinished, ToolStatus};
 use std::collections::HashMap;
 use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
 
 /// Writes the story to stdout.
 #[derive(Debug, Clone)]
 pub(super) struct Teller {
     colour: bool,
     sessions: u32,
+    /// How to call `agentctl` for this daemon.
+    ctl: String,
 }
 
 /// What is remembered of one session while it is told: the titles of its running calls.
@@ -16,12 +19,20 @@ pub(super) type Titles = HashMap<ToolCallId, String>;
 
 /// Lines of a tool's output that are shown.
 const OUTPUT_LINES: usize = 3;
+/// Words at the beginning of a line that are worth a colour: green, red, yellow.
+const SHADES: [(&str, &str); 4] = [
+    ("ok:", "32"),
+    ("FAILED:", "31"),
+    ("failed:", "31"),
+    ("ASKS:", "33"),
+];
 
 impl Teller {
-    pub(super) fn new(sessions: u32) -> Self {
+    pub(super) fn new(sessions: u32, ctl: String) -> Self {
         Self {
             colour: std::io::stdout().is_terminal(),
             sessions,
+            ctl,
         }
     }
 
@@ -30,21 +41,41 @@ impl Teller {
             1 => "One agent repairs a small project".to_owned(),
             n => format!("{n} agents repair a small project each"),
         };
+        let ctl = &self.ctl;
         self.print(&format!(
             "\n{who}. The model's words are scripted; files, commands, approvals and the log are real.\n\
-             What an agent asks for is allowed after a moment, unless you answer first.\n"
+             What an agent asks for is allowed after a while, unless you answer first. Look at it from another terminal:\n\n  \
+             {ctl} ps -w\n  {ctl} attach \"demo 1\"\n"
         ));
+    }
+
+    /// How a person answers what was just asked.
+    pub(super) fn how_to_answer(&self, number: u32, approval: &str, look: Duration) {
+        let short = approval
+            .get(approval.len().saturating_sub(12)..)
+            .unwrap_or(approval);
+        self.line(
+            number,
+            &format!(
+                "      {} approve {short}   (allowed after {} s; it waits longer for who is connected)",
+                self.ctl,
+                look.as_secs()
+            ),
+        );
     }
 
     /// A line of session `number`.
     pub(super) fn line(&self, number: u32, text: &str) {
+        let text = agentd_text::for_terminal(text);
+        if !self.colour {
+            return self.print(&format!("[{number}] {text}"));
+        }
         // One colour a session, from the six that are readable on light and dark.
-        let label = if self.colour {
-            format!("\x1b[3{}m[{number}]\x1b[0m", 1 + number % 6)
-        } else {
-            format!("[{number}]")
-        };
-        self.print(&format!("{label} {}", agentd_text::for_terminal(text)));
+        self.print(&format!(
+            "\x1b[3{}m[{number}]\x1b[0m {}",
+            1 + number % 6,
+            shaded(&text)
+        ));
     }
 
     pub(super) fn event(&self, number: u32, event: &Event, titles: &mut Titles) {
@@ -70,7 +101,8 @@ impl Teller {
         }
     }
 
-    pub(super) fn closing(&self, good: usize, ctl: &str) {
+    pub(super) fn closing(&self, good: usize) {
+        let ctl = &self.ctl;
         self.print(&format!(
             "\n{good} of {} agents are done and their tests are green. The daemon stays up; from another terminal:\n\n  \
              {ctl} ps\n  {ctl} logs @last\n  {ctl} attach @last\n\nCtrl-C stops it. The projects are temporary and go with it.",
@@ -82,6 +114,18 @@ impl Teller {
         // A closed stdout is no reason to stop the daemon.
         let _ = writeln!(std::io::stdout().lock(), "{text}");
     }
+}
+
+/// The line with its first word in a colour, if it is one of those.
+fn shaded(text: &str) -> String {
+    let begin = text.len() - text.trim_start().len();
+    let (blank, rest) = text.split_at(begin);
+    for (word, shade) in SHADES {
+        if let Some(behind) = rest.strip_prefix(word) {
+            return format!("{blank}\x1b[{shade}m{word}\x1b[0m{behind}");
+        }
+    }
+    text.to_owned()
 }
 
 /// What an event reads like; most have nothing to say.
@@ -199,6 +243,16 @@ mod tests {
             told(diff),
             ["ok:   Edit a.sh (7 ms)", "      -total=1", "      +total=0"]
         );
+    }
+
+    #[test]
+    fn what_went_well_and_what_failed_have_colours() {
+        assert_eq!(shaded("ok:   Bash"), "\x1b[32mok:\x1b[0m   Bash");
+        assert_eq!(
+            shaded("      FAILED: sum.sh"),
+            "      \x1b[31mFAILED:\x1b[0m sum.sh"
+        );
+        assert_eq!(shaded("it is ok: really"), "it is ok: really");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 use super::*;
 use agentd_protocol::{
-    EVENT_VERSION, HistoryStarted, PlanStatus, PlanStep, PlanUpdated, Principal, Stamp, UndoApplied,
+    EVENT_VERSION, HistoryStarted, ImportedEvent, PlanStatus, PlanStep, PlanUpdated, Principal, Quoted,
+    SessionImported, Stamp, UndoApplied,
 };
 
 fn event(seq: Seq, body: EventBody) -> Event {
@@ -130,4 +131,35 @@ fn what_stays_is_bounded() {
     let all = past.stays(|_, _| true);
     assert_eq!((all.len(), all[0].as_str()), (51, "11 more before these"));
     assert_eq!(past.stays(|seq, _| seq > 58), ["Bash 59", "Bash 60"]);
+}
+
+#[test]
+fn a_point_is_behind_an_imported_log_or_before_it_and_never_inside() {
+    let quoted = |seq| {
+        let inner = event(seq - 2, EventBody::Unknown);
+        let imported = ImportedEvent {
+            event: Quoted::new(inner),
+        };
+        event(seq, imported.into())
+    };
+    let imported = SessionImported {
+        from: SessionId::NIL,
+        source: String::new(),
+        sum: String::new(),
+        events: 3,
+        closed: Vec::new(),
+    };
+    let log = [
+        event(1, imported.into()),
+        event(2, EventBody::Unknown),
+        quoted(3),
+        quoted(4),
+        quoted(5),
+    ];
+    let point = |upto| {
+        let mut past = Past::upto(upto);
+        log.iter().for_each(|event| past.take(event));
+        past.point().map(|(seq, ..)| seq)
+    };
+    assert_eq!([2, 3, 4, 5].map(point), [Some(2), Some(2), Some(2), Some(5)]);
 }

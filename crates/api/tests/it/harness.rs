@@ -55,7 +55,9 @@ async fn storage(backend: &Arc<dyn Backend>) -> (Handle<StoreMsg>, Handle<FeedMs
 
 fn facts() -> NodeFacts {
     NodeFacts {
+        sandbox: "none".to_owned(),
         no_sandbox: None,
+        walls: false,
         node: "a1".into(),
         version: "0.1.0".into(),
         pid: 7,
@@ -63,7 +65,6 @@ fn facts() -> NodeFacts {
         socket: "/run/agentd.sock".into(),
         store: "memory:".into(),
         data_dir: "/data".into(),
-        config_files: Vec::new(),
         model: "scripted (a test)".into(),
     }
 }
@@ -105,7 +106,7 @@ impl Harness {
             backend,
             view: Arc::new(View),
             registry: Registry::builtin(&settings.tools),
-            settings: Arc::new(settings),
+            loaded: Arc::new(settings.into()),
             places: agentd_prompt::Places::default(),
             clock,
             facts: facts(),

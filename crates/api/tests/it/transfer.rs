@@ -13,36 +13,54 @@ async fn lines(h: &Harness, word: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn i2_an_export_imports_elsewhere_as_the_same_lines() {
+async fn i2_an_export_is_quoted_elsewhere_byte_for_byte() {
     let (h, other) = (Harness::start().await, Harness::start().await);
     let session = h.session("a").await;
     h.log.note(session, "x").await;
     let out = lines(&h, "a").await;
+    let workdir = other.workdir();
     let first = json!({ "lines": out[..1], "key": "k", "more": true });
     assert_eq!(
         other.call("session.import", first.clone()).await.unwrap(),
         Value::Null
     );
-    let last = json!({ "lines": out[1..], "key": "k" });
+    let last = json!({ "lines": out[1..], "key": "k", "workdir": workdir, "source": "a.jsonl" });
     let created: Created =
         serde_json::from_value(other.call("session.import", last.clone()).await.unwrap()).unwrap();
-    assert_eq!(
-        created,
-        Created {
-            session,
-            name: "a".into(),
-            input: None,
-            seq: 2,
-            notices: Vec::new(),
-        }
-    );
-    assert_eq!(lines(&other, "a").await, out);
+    assert_ne!(created.session, session, "the lines do not choose the id");
+    assert_eq!((created.name.as_str(), created.seq), ("imported: a.jsonl", 4));
+    let copy = lines(&other, &created.session.to_string()).await;
+    for (quoted, line) in copy[2..].iter().zip(&out) {
+        assert!(
+            quoted.ends_with(&format!(r#""type":"imported.event","event":{line}}}"#)),
+            "{quoted}"
+        );
+    }
+    let head: Vec<Event> = copy[..2]
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let kinds: Vec<&str> = head.iter().map(|event| event.body.kind()).collect();
+    assert_eq!(kinds, ["session.imported", "session.created"]);
     // The same once more makes no second session.
     other.call("session.import", first).await.unwrap();
     assert_eq!(other.call("session.import", last).await.unwrap(), json!(created));
-    // Into the store it came from it is another session.
-    let twin = h.call("session.import", json!({ "lines": out })).await.unwrap();
-    assert_ne!(twin["session"], json!(session));
+}
+
+#[tokio::test]
+async fn an_import_needs_a_directory_of_the_importers() {
+    let h = Harness::start().await;
+    h.session("a").await;
+    let out = lines(&h, "a").await;
+    let refused = h.refused("session.import", json!({ "lines": out })).await;
+    assert_eq!(refused, (FaultClass::Invalid, "workdir_missing".to_owned()));
+    let refused = h
+        .refused(
+            "session.import",
+            json!({ "lines": out, "workdir": "/nowhere/at/all" }),
+        )
+        .await;
+    assert_eq!(refused, (FaultClass::Invalid, "bad_workdir".to_owned()));
 }
 
 #[tokio::test]
@@ -65,7 +83,8 @@ async fn lines_that_are_no_log_are_refused_and_leave_nothing() {
         (vec![rules.to_string()], FaultClass::Denied, "rules_import"),
     ];
     for (lines, class, code) in cases {
-        let refused = other.refused("session.import", json!({ "lines": lines })).await;
+        let params = json!({ "lines": lines, "workdir": other.workdir() });
+        let refused = other.refused("session.import", params).await;
         assert_eq!(refused, (class, code.to_owned()), "{lines:?}");
     }
     let more = other

@@ -23,9 +23,19 @@ async fn next(pushes: &mut mpsc::Receiver<Pushed>) -> Push {
         .push
 }
 
+/// The next of what happened; that the watcher has caught up is said at times of its own.
+async fn news(pushes: &mut mpsc::Receiver<Pushed>) -> Push {
+    loop {
+        match next(pushes).await {
+            Push::CaughtUp(_) => {}
+            news => return news,
+        }
+    }
+}
+
 /// What an event is, with its cursor.
 async fn event(pushes: &mut mpsc::Receiver<Pushed>) -> (String, Seq, u64) {
-    match next(pushes).await {
+    match news(pushes).await {
         Push::Event { json, cursor } => {
             let event: Value = serde_json::from_slice(&json).unwrap();
             (
@@ -53,6 +63,10 @@ async fn i2_a_watcher_that_comes_back_with_its_cursor_misses_nothing() {
     let note = "note.injected".to_owned();
     assert_eq!(event(&mut again).await, (note.clone(), 2, start + 3));
     assert_eq!(event(&mut again).await, (note, 2, start + 4));
+    match next(&mut again).await {
+        Push::CaughtUp(at) => assert_eq!(at.cursor, start + 4),
+        other => panic!("not caught up: {other:?}"),
+    }
     match next(&mut again).await {
         Push::Ended { code, cursor, .. } => assert_eq!((code, cursor), ("end", Some(start + 4))),
         other => panic!("not the end: {other:?}"),
@@ -97,7 +111,7 @@ async fn i2_a_stalled_watcher_catches_up_from_the_log() {
     }
     let (mut cursor, mut lags) = (start, 0);
     while cursor < start + 100 {
-        match next(&mut pushes).await {
+        match news(&mut pushes).await {
             Push::Event { cursor: got, .. } => {
                 cursor += 1;
                 assert_eq!(got, Some(cursor));
@@ -110,4 +124,27 @@ async fn i2_a_stalled_watcher_catches_up_from_the_log() {
         }
     }
     assert!(lags >= 1);
+}
+
+#[tokio::test]
+async fn the_head_is_the_fleets_and_an_unknown_kind_is_refused() {
+    let h = Harness::start().await;
+    for name in ["a", "b"] {
+        h.session(name).await;
+    }
+    let (head, mut pushes) = watch(&h, json!({ "after": 0, "kinds": ["turn"] })).await;
+    assert_eq!(head, 2);
+    match next(&mut pushes).await {
+        Push::CaughtUp(at) => assert_eq!(at.cursor, 2),
+        other => panic!("not caught up: {other:?}"),
+    }
+    for (kind, near) in [("turn.finishd", "turn.finished"), ("tols", "tool")] {
+        let params = json!({ "kinds": ["turn", kind] });
+        let fault = h.api.watch(&Harness::ana(), params).await.unwrap_err();
+        assert_eq!(
+            (fault.class, fault.code.as_str()),
+            (FaultClass::Invalid, "unknown_kind")
+        );
+        assert_eq!(fault.hint, Some(format!("did you mean {near}?")));
+    }
 }

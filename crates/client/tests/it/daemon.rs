@@ -197,6 +197,8 @@ async fn a_watch_that_wants_only_what_is_there_ends() {
         panic!("no event")
     };
     assert_eq!(event.cursor, Some(1));
+    let caught_up = CaughtUp { cursor: 1 };
+    assert_eq!(watch.next().await, Some(Push::CaughtUp(caught_up)));
     let Some(Push::Ended(ended)) = watch.next().await else {
         panic!("not ended")
     };
@@ -210,6 +212,8 @@ async fn when_the_daemon_stops_everybody_learns_why() {
     daemon.h.session("a").await;
     let client = daemon.client().await;
     let mut watch = client.watch(&WatchParams::default()).await.unwrap();
+    let caught_up = CaughtUp { cursor: 1 };
+    assert_eq!(watch.next().await, Some(Push::CaughtUp(caught_up)));
     daemon.stop.send_replace(true);
     assert_eq!(watch.next().await, None);
     assert_eq!(client.lost().unwrap().code, "stopping");

@@ -2,6 +2,7 @@
 
 use crate::wire_client::{Raw, Server};
 use agentd_protocol::FaultClass;
+use agentd_settings::Settings;
 use agentd_wire::{ClientFrame, ServerFrame, VersionRange, encode};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
@@ -110,8 +111,11 @@ async fn redteam_50_i6_a_client_that_says_nothing_or_stops_inside_a_frame_is_giv
 
 #[tokio::test]
 async fn redteam_50_i6_connections_over_the_limit_are_told_and_the_others_go_on() {
-    let server = Server::start(|settings| settings.limits.connections = 2).await;
-    let (mut a, b) = (server.client().await, server.client().await);
+    let server = Server::start(two).await;
+    let (mut a, mut b) = (server.client().await, server.client().await);
+    for busy in [&mut a, &mut b] {
+        busy.ok("fleet.watch", json!({})).await;
+    }
     let mut c = server.silent().await;
     assert_eq!(c.last_word().await.as_deref(), Some("too_many_connections"));
     a.ok("node.status", json!({})).await;
@@ -125,6 +129,48 @@ async fn redteam_50_i6_connections_over_the_limit_are_told_and_the_others_go_on(
             break;
         }
     }
+}
+
+fn two(settings: &mut Settings) {
+    settings.limits.connections = 2;
+    settings.limits.connections_reserved = 0;
+}
+
+#[tokio::test]
+async fn redteam_50_i6_a_newcomer_takes_the_place_of_a_connection_that_does_nothing() {
+    let server = Server::start(two).await;
+    let (mut idle, mut mute) = (server.client().await, server.silent().await);
+    let mut first = server.client().await;
+    assert_eq!(mute.last_word().await.as_deref(), Some("idle_connection_closed"));
+    first.ok("fleet.watch", json!({})).await;
+    let mut second = server.client().await;
+    assert_eq!(idle.last_word().await.as_deref(), Some("idle_connection_closed"));
+    second.ok("node.status", json!({})).await;
+    first.ok("node.status", json!({})).await;
+}
+
+#[tokio::test]
+async fn redteam_50_i6_a_crowd_of_silent_connections_keeps_nobody_out() {
+    let server = Server::start(two).await;
+    let mut crowd = Vec::new();
+    for _ in 0..40 {
+        crowd.push(server.silent().await);
+    }
+    server.client().await.ok("node.status", json!({})).await;
+}
+
+#[tokio::test]
+async fn redteam_50_i6_one_process_cannot_take_the_reserved_connections() {
+    let server = Server::start(|settings| {
+        settings.limits.connections = 2;
+        settings.limits.connections_reserved = 1;
+    })
+    .await;
+    server.client().await.ok("node.status", json!({})).await;
+    let mut only = server.client().await;
+    only.ok("fleet.watch", json!({})).await;
+    let mut more = server.silent().await;
+    assert_eq!(more.last_word().await.as_deref(), Some("too_many_connections"));
 }
 
 fn hello() -> Vec<u8> {
@@ -147,4 +193,50 @@ async fn subscriptions_of_one_connection_are_bounded() {
         ServerFrame::Fault { fault, .. } => assert_eq!(fault.code, "too_many_subscriptions"),
         other => panic!("not refused: {other:?}"),
     }
+}
+
+/// A server, somebody who announced a frame of 8 MiB and stopped, one who asks small things, and one who has not begun.
+async fn behind_a_large_frame(frames_bytes: u64) -> (Server, [Raw; 3]) {
+    let server = Server::start(|settings| settings.limits.frames_bytes = frames_bytes).await;
+    let mut holder = server.client().await;
+    let (mut small, large) = (server.client().await, server.client().await);
+    write(&mut holder, &(8_u32 << 20).to_be_bytes()).await;
+    for _ in 0..3 {
+        small.ok("node.status", json!({})).await;
+    }
+    (server, [holder, small, large])
+}
+
+/// Sends 4 MiB and waits for the answer.
+async fn send_large(client: &mut Raw) {
+    let text = json!({ "text": "x".repeat(4 << 20) });
+    match client.call(8, "no.method", text).await {
+        ServerFrame::Fault { id: Some(8), fault } => assert_eq!(fault.code, "unknown_method"),
+        other => panic!("not answered: {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn redteam_49_i6_large_frames_of_all_connections_share_a_bound_and_small_ones_pass() {
+    let (_server, [holder, mut small, mut large]) = behind_a_large_frame(8 << 20).await;
+    let answer = send_large(&mut large);
+    tokio::pin!(answer);
+    // Far more time than an answer takes that does not wait.
+    let many = async {
+        for _ in 0..1_000 {
+            small.ok("node.status", json!({})).await;
+        }
+    };
+    tokio::select! {
+        () = &mut answer => panic!("it did not wait"),
+        () = many => {}
+    }
+    drop(holder);
+    answer.await;
+}
+
+#[tokio::test]
+async fn redteam_control_a_large_frame_within_the_bound_does_not_wait() {
+    let (_server, [_holder, _, mut large]) = behind_a_large_frame(12 << 20 | 64 << 10).await;
+    send_large(&mut large).await;
 }

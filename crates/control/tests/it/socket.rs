@@ -5,6 +5,10 @@ use agentd_control::{ControlError, bind};
 use agentd_wire::ServerFrame;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+/// Longer than anything takes.
+const LONG: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn the_socket_and_its_directory_are_the_users_alone() {
@@ -61,6 +65,29 @@ async fn a_stale_socket_is_replaced_and_anything_else_is_left_alone() {
         bind(&long).await.unwrap_err(),
         ControlError::TooLong { most: 107, .. }
     ));
+}
+
+#[tokio::test]
+async fn i6_a_socket_that_was_removed_is_made_again_and_another_file_is_left_alone() {
+    let server = Server::start(|_| {}).await;
+    let mut before = server.client().await;
+    let there = async || {
+        while tokio::net::UnixStream::connect(&server.path).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    std::fs::remove_dir_all(server.path.parent().unwrap()).unwrap();
+    tokio::time::timeout(LONG, there()).await.unwrap();
+    let mode = std::fs::metadata(&server.path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    server.client().await.ok("node.status", json!({})).await;
+    before.ok("node.status", json!({})).await;
+    // What somebody put there is not ours, also not at the end.
+    std::fs::remove_file(&server.path).unwrap();
+    std::fs::write(&server.path, "precious").unwrap();
+    server.shutdown.send_replace(true);
+    server.task.await.unwrap();
+    assert_eq!(std::fs::read_to_string(&server.path).unwrap(), "precious");
 }
 
 #[tokio::test]

@@ -21,7 +21,7 @@ async fn the_welcome_says_who_where_and_how_much() {
         panic!("no welcome")
     };
     assert_eq!((welcome.protocol, welcome.node.as_str()), (1, "a1"));
-    assert_eq!(welcome.scopes, ["read", "steer", "approve", "admin"]);
+    assert_eq!(welcome.scopes, ["read", "steer", "approve", "import", "admin"]);
     assert!(welcome.principal.0.starts_with("user:"));
     assert_eq!(welcome.limits.max_in_flight, 64);
 }

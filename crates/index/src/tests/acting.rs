@@ -40,10 +40,15 @@ struct Running {
 
 impl Running {
     async fn start(world: &World, enabled: Indexing, embedder: Option<Arc<Table>>) -> Self {
+        Self::waiting(world, enabled, embedder, Duration::from_secs(60)).await
+    }
+
+    /// The first search waits at most so long.
+    async fn waiting(world: &World, enabled: Indexing, embedder: Option<Arc<Table>>, wait: Duration) -> Self {
         let (parent, _) = Actor::spawn(None, Parent, ()).await.unwrap();
         let mut limits = world.limits;
         limits.refresh = Duration::ZERO;
-        limits.wait = Duration::from_secs(60);
+        limits.wait = wait;
         let args = IndexerArgs {
             dir: world.dir.path().join("index"),
             limits,
@@ -192,4 +197,42 @@ async fn when_the_embedding_model_fails_a_search_goes_by_words_and_says_so() {
     let found = running.handle.search(&world.workdir(), query).await.unwrap();
     assert_eq!(found.hits[0].path, "a.rs");
     assert!(found.notes[0].contains("by words alone"), "{:?}", found.notes);
+}
+
+#[tokio::test]
+async fn the_first_search_by_meaning_waits_for_the_vectors() {
+    let world = World::new();
+    world.put("a.txt", "The cat sleeps.\n");
+    let table = Arc::new(Table::default());
+    let running = Running::start(&world, Indexing::Auto, Some(Arc::clone(&table))).await;
+    let found = running.paths(&world.workdir(), "feline").await.unwrap();
+    assert_eq!(found, ["a.txt"]);
+    let texts = table.texts.lock().unwrap().clone();
+    assert_eq!(
+        texts.last().map(String::as_str),
+        Some("feline"),
+        "pieces first: {texts:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_search_that_cannot_wait_says_that_vectors_are_being_made() {
+    let world = World::new();
+    world.put("a.txt", "The cat sleeps.\n");
+    let table = Arc::new(Table::default());
+    let running = Running::waiting(&world, Indexing::Auto, Some(table), Duration::ZERO).await;
+    let query = SearchQuery {
+        text: "feline".into(),
+        limit: 5,
+        below: "".into(),
+    };
+    let found = running.handle.search(&world.workdir(), query).await.unwrap();
+    assert!(
+        found
+            .notes
+            .iter()
+            .any(|note| note.contains("vectors of the index are being made")),
+        "{:?}",
+        found.notes
+    );
 }

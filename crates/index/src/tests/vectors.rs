@@ -45,6 +45,7 @@ impl Embedder for Table {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a pass of a test")]
 async fn index(world: &World, table: &Arc<Table>) -> Progress {
     let (tell, heard) = watch::channel(Progress::default());
     let (job, table, runtime) = (world.job(), Arc::clone(table), Handle::current());

@@ -16,6 +16,7 @@ use tokio::sync::oneshot;
 
 /// What the test orders.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a few of them in a test")]
 pub(super) enum Order {
     Say(SessionMsg),
     Panic,
@@ -54,6 +55,7 @@ impl Actor for Puppet {
 
 /// A kid that started, in the order of starting.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a few of them in a test")]
 pub(super) enum Job {
     Model(ModelPuppet),
     Tool(ToolPuppet),

@@ -255,9 +255,13 @@ async fn a_server_is_behind_the_walls_unless_the_operator_says_otherwise() {
             (Walls::Node, &outside, false),
         ] {
             let sandboxing = Sandboxing::Walls {
+                builder: agentd_sandbox::Builder::default(),
+                hidden: agentd_sandbox::Hidden::default(),
                 level,
                 temp: dir.path().join("temp"),
                 read: readable(&environment(), &[]),
+                protected: agentd_protected::ProtectedPaths::default(),
+                broker: true,
             };
             let pool = behind(sandboxing, vec![writing(walls)]);
             let arguments = serde_json::json!({ "path": path });

@@ -2,7 +2,7 @@ use super::*;
 use crate::actor::{ClientArgs, ModelClient};
 use crate::call::{ModelCall, spawn};
 use agentd_actor_kit::{Ask, Clock, Handle, Hold, Lane, Pointer, ProviderStatus};
-use agentd_protocol::{Block, Delta, SessionId, StopReason, Timestamp, Usage};
+use agentd_protocol::{Block, Delta, SessionId, StopReason, Timestamp};
 use agentd_provider::{Credential, Secret};
 use agentd_provider::{
     Deadlines, Dialect, ModelSpec, RequestBody, Script, ScriptedFailure, ScriptedTurn, http_client,
@@ -275,6 +275,7 @@ fn called(answer: Answer) -> Called {
     Called {
         answer,
         rates: Rates::default(),
+        spent: None,
     }
 }
 

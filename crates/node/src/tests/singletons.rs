@@ -141,6 +141,7 @@ async fn i7_a_question_that_goes_down_with_the_gate_is_answered_by_nobody() {
         workdir: "/".into(),
         rules: Vec::new(),
         grants: Vec::new(),
+        always: Vec::new(),
     });
     let (done, judgement) = Done::channel();
     let gate = world.handles.gate.clone();

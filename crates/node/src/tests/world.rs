@@ -65,6 +65,7 @@ impl World {
             tools: Tools::builtin(&settings.tools),
             servers: None,
             executor: ExecutorArgs {
+                protected: agentd_protected::ProtectedPaths::default(),
                 exe: "/proc/self/exe".into(),
                 environment: Environment::allowed(Vec::new(), &settings.sandbox.env),
                 sandboxing: agentd_sandbox::Sandboxing::None,

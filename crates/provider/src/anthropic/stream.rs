@@ -41,15 +41,8 @@ impl Reader for AnthropicStream {
                 "there is no answer in what the server sent",
             ));
         };
-        for (block, index) in content.into_iter().zip(0..) {
-            self.begin(index, block, events)?;
-        }
-        let message = json!({ "message": body });
-        self.start(&message)?;
-        self.stop = message
-            .pointer("/message/stop_reason")
-            .and_then(Value::as_str)
-            .map(stop_reason);
+        self.begin_all(content, events)?;
+        self.start(&body)?;
         self.complete = true;
         Ok(())
     }
@@ -66,7 +59,15 @@ impl Reader for AnthropicStream {
             kind => kind.to_owned(),
         };
         match kind.as_str() {
-            "message_start" => self.start(&frame)?,
+            "message_start" => {
+                let mut message = frame.get_mut("message").map(Value::take).unwrap_or_default();
+                let content = message.get_mut("content").map(Value::take);
+                self.start(&message)?;
+                // Gateways that cannot stream put the whole answer here. A repeated start repeats it.
+                if let (Some(Value::Array(content)), true) = (content, self.parts.is_empty()) {
+                    self.begin_all(content, events)?;
+                }
+            }
             "content_block_start" => {
                 let block = frame
                     .get_mut("content_block")
@@ -89,14 +90,18 @@ impl Reader for AnthropicStream {
         Ok(Progress::Moved)
     }
 
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
     fn finish(self: Box<Self>) -> Result<Outcome, ModelError> {
         self.into_outcome()
     }
 }
 
 impl AnthropicStream {
-    fn start(&mut self, frame: &Value) -> Result<(), ModelError> {
-        let message = frame.get("message").unwrap_or(&Value::Null);
+    /// Takes what a message says of itself.
+    fn start(&mut self, message: &Value) -> Result<(), ModelError> {
         let id = text(message, "id");
         if self.id.as_deref().is_some_and(|known| known != id) {
             return Err(ModelError::transient("two answers were spliced into one stream"));
@@ -104,7 +109,16 @@ impl AnthropicStream {
         self.id = Some(id.to_owned());
         text(message, "model").clone_into(&mut self.model);
         self.count(message.get("usage"));
+        if let Some(reason) = message.get("stop_reason").and_then(Value::as_str) {
+            self.stop = Some(stop_reason(reason));
+        }
         Ok(())
+    }
+
+    fn begin_all(&mut self, content: Vec<Value>, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
+        (0..)
+            .zip(content)
+            .try_for_each(|(index, block)| self.begin(index, block, events))
     }
 
     /// Later counts replace earlier ones; a missing count leaves the earlier one.
@@ -172,6 +186,10 @@ impl AnthropicStream {
                 part.signature.push_str(text(delta_of, "signature"));
                 return;
             }
+            "compaction_delta" => {
+                part.compact(delta_of);
+                return;
+            }
             _ => return,
         };
         part.grown.push_str(piece);
@@ -204,6 +222,21 @@ impl AnthropicStream {
 }
 
 impl Part {
+    /// The server's summary of the conversation: pieces of text, and the form in which the server wants it back.
+    fn compact(&mut self, delta: &Value) {
+        let Some(fields) = self.start.as_object_mut() else {
+            return;
+        };
+        for key in ["content", "encrypted_content"] {
+            let Some(piece) = delta.get(key).and_then(Value::as_str) else {
+                continue;
+            };
+            let before = fields.get(key).and_then(Value::as_str).unwrap_or_default();
+            let whole = [before, piece].concat();
+            fields.insert(key.to_owned(), whole.into());
+        }
+    }
+
     fn into_block(self) -> Option<Block> {
         let Self {
             start,

@@ -7,7 +7,7 @@ use crate::dialect::Framing;
 use crate::error::ModelError;
 use crate::pacing::Pace;
 use crate::reply::{ModelEvent, ModelReply};
-use agentd_protocol::FailureClass;
+use agentd_protocol::{FailureClass, Usage};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
 use reqwest::Response;
@@ -154,6 +154,7 @@ pub(crate) async fn read_whole<S: Sink>(
     mut decoder: Decoder,
     pace: &mut Pace,
     sink: &mut S,
+    counted: &mut Usage,
 ) -> Result<(ModelReply, Option<u64>), ModelError> {
     let body = collect(response.bytes_stream().boxed(), pace).await?;
     let mut events = Vec::new();
@@ -165,12 +166,14 @@ pub(crate) async fn read_whole<S: Sink>(
     let streamed = [&b"data:"[..], b"event:", b":"]
         .iter()
         .any(|mark| begun.starts_with(mark));
-    let reply = if streamed {
-        decoder.feed(&body, &mut events)?;
-        decoder.finish(&mut events)?
+    let taken = if streamed {
+        decoder.feed(&body, &mut events).map(drop)
     } else {
-        decoder.whole(&body, &mut events)?
+        decoder.take_whole(&body, &mut events)
     };
+    *counted = decoder.usage();
+    taken?;
+    let reply = decoder.finish(&mut events)?;
     forward(&mut events, pace, sink).await?;
     Ok((reply, None))
 }
@@ -226,6 +229,7 @@ pub(crate) async fn read_answer<T, S: Sink>(
     mut decoder: Decoder,
     pace: &mut Pace,
     sink: &mut S,
+    counted: &mut Usage,
 ) -> Result<(ModelReply, Option<u64>), ModelError>
 where
     T: Stream<Item = reqwest::Result<Bytes>> + Unpin,
@@ -242,9 +246,9 @@ where
             Err(_) => return Err(pace.expired()),
         };
         head.keep(&chunk);
-        let progress = decoder
-            .feed(&chunk, &mut events)
-            .map_err(|error| page(&head.bytes).unwrap_or(error))?;
+        let fed = decoder.feed(&chunk, &mut events);
+        *counted = decoder.usage();
+        let progress = fed.map_err(|error| page(&head.bytes).unwrap_or(error))?;
         if progress == Progress::Moved {
             head.close();
         }
@@ -261,7 +265,10 @@ where
         }
     }
     let reply = if head.is_json() {
-        decoder.whole(&head.bytes, &mut events)?
+        let taken = decoder.take_whole(&head.bytes, &mut events);
+        *counted = decoder.usage();
+        taken?;
+        decoder.finish(&mut events)?
     } else {
         let ended = decoder.finish(&mut events);
         ended.map_err(|error| page(&head.bytes).unwrap_or(error))?

@@ -58,6 +58,10 @@ fn body(spec: &ModelSpec) -> RequestBody {
 }
 
 async fn make(spec: &ModelSpec) -> Result<(ModelReply, Latency), ModelError> {
+    called(spec).await.answer
+}
+
+async fn called(spec: &ModelSpec) -> Called {
     let client = http_client(spec.deadlines.connect).unwrap();
     let request = Request {
         spec,
@@ -67,7 +71,7 @@ async fn make(spec: &ModelSpec) -> Result<(ModelReply, Latency), ModelError> {
         messages: &[],
         attempt: 1,
     };
-    call(&client, request, &mut Collected::default()).await.answer
+    call(&client, request, &mut Collected::default()).await
 }
 
 async fn listen() -> (TcpListener, String) {
@@ -412,6 +416,7 @@ async fn paced(parts: &[(u64, &'static str)], ends: bool) -> (Result<ModelReply,
         decoder,
         &mut pace,
         &mut Collected::default(),
+        &mut Usage::default(),
     )
     .await;
     (answer.map(|(reply, _)| reply), started.elapsed().as_secs())
@@ -480,7 +485,7 @@ async fn a_sink_that_never_takes_a_piece_does_not_hold_the_call_for_ever() {
     });
     let decoder = Decoder::new(&spec, &[]).unwrap();
     let bytes = stream::iter([Ok(Bytes::from_static(CHUNK.as_bytes()))]).boxed();
-    let answer = read_answer(bytes, decoder, &mut pace, &mut Stuck).await;
+    let answer = read_answer(bytes, decoder, &mut pace, &mut Stuck, &mut Usage::default()).await;
     assert_eq!(
         answer.map(|_| ()),
         Err(ModelError::transient("no complete answer within 9000 ms"))
@@ -531,10 +536,78 @@ async fn what_follows_the_end_without_end_does_not_void_the_answer() {
         decoder,
         &mut pace,
         &mut Collected::default(),
+        &mut Usage::default(),
     )
     .await;
     assert_eq!(
         answer.map(|(reply, _)| reply.content),
         Ok(vec![Block::text("hi")])
     );
+}
+
+#[tokio::test]
+async fn what_a_broken_answer_had_cost_is_told() {
+    let start =
+        r#"{"type":"message_start","message":{"id":"m","usage":{"input_tokens":9,"output_tokens":1}}}"#;
+    let error = r#"{"type":"error","error":{"type":"overloaded_error","message":"busy"}}"#;
+    let counted = r#"{"choices":[{"delta":{"content":"x"},"finish_reason":null}],"usage":{"prompt_tokens":9,"completion_tokens":1}}"#;
+    for (dialect, frames) in [
+        (Dialect::Anthropic, vec![start, error]),
+        (Dialect::OpenaiChat, vec![counted]),
+        (Dialect::OpenaiChat, vec!["{\"choices\":[]}"]),
+    ] {
+        let body: String = frames.iter().map(|frame| format!("data: {frame}\n\n")).collect();
+        let (_server, url) = answering(answer("text/event-stream", &body)).await;
+        let spec = ModelSpec {
+            dialect,
+            ..spec(&url)
+        };
+        let called = called(&spec).await;
+        assert!(called.answer.is_err());
+        let expected = (!frames.contains(&"{\"choices\":[]}")).then_some((9, 1));
+        assert_eq!(called.spent.map(|usage| (usage.input, usage.output)), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_deployment_at_azure_is_called_with_its_query_and_its_key_header() {
+    let body = format!("{CHUNK}{END}");
+    for (dialect, service) in [
+        (Dialect::OpenaiChat, "chat/completions"),
+        (Dialect::OpenaiResponses, "responses"),
+    ] {
+        let (server, url) = answering(answer("text/event-stream", &body)).await;
+        let url = url.replace("/v1", "/openai/deployments/my-gpt?api-version=2024-10-21");
+        let mut spec = ModelSpec {
+            dialect,
+            ..spec(&url)
+        };
+        spec.compat.api_key_header = true;
+        let called = called(&spec).await;
+        assert_eq!(
+            called.answer.is_ok(),
+            dialect == Dialect::OpenaiChat,
+            "the answer is of this dialect"
+        );
+        let (head, _) = server.await.unwrap();
+        let first = format!("post /openai/deployments/my-gpt/{service}?api-version=2024-10-21 http/1.1");
+        assert_eq!(head.lines().next(), Some(first.as_str()));
+        assert!(head.contains("\r\napi-key: sk-test-key\r\n"), "{head}");
+        assert!(!head.contains("authorization"), "{head}");
+    }
+}
+
+#[test]
+fn azure_is_known_by_its_host() {
+    use agentd_settings::CompatConfig;
+    let of = |url: &str, config: &CompatConfig| crate::spec::Compat::of(Dialect::OpenaiChat, url, config);
+    let (plain, url) = (CompatConfig::default(), "https://me.openai.azure.com/openai/v1");
+    let azure = of(url, &plain);
+    assert!(azure.api_key_header && azure.max_completion_tokens && !azure.replay_reasoning);
+    assert!(!of("https://llm.example.org/v1", &plain).api_key_header);
+    let token = CompatConfig {
+        api_key_header: Some(false),
+        ..plain
+    };
+    assert!(!of(url, &token).api_key_header);
 }

@@ -21,8 +21,9 @@ struct Part {
 pub(crate) struct Calls(Vec<Part>);
 
 impl Calls {
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Whether nothing was called: a call without a name and without arguments is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(Part::is_empty)
     }
 
     /// Takes one fragment; `next_block` numbers a new call.
@@ -115,6 +116,10 @@ impl Calls {
 }
 
 impl Part {
+    fn is_empty(&self) -> bool {
+        self.name.is_empty() && matches!(self.arguments.trim(), "" | "{}")
+    }
+
     /// Whether a fragment at this call's index is more of this call, and not the next one that repeats the index.
     fn takes(&self, id: &str, name: &str, arguments: &str) -> bool {
         if !id.is_empty() && !self.id.is_empty() {

@@ -2,7 +2,7 @@
 
 use crate::body::{Params, Prompt, ToolChoice, ToolDef};
 use crate::fields::{close_messages, json_bytes};
-use crate::spec::ModelSpec;
+use crate::spec::{ModelSpec, is_openai};
 use crate::thinking;
 use agentd_protocol::ThinkingLevel;
 use agentd_settings::ThinkingSwitch;
@@ -76,7 +76,7 @@ pub(crate) fn suffix(spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -
     let temperature = spec.temperature.filter(|_| spec.capabilities.temperature);
     fields.extend(temperature.map(|value| ("temperature".to_owned(), json!(value))));
     fields.extend(thinking::level(spec).and_then(|level| switch(spec.compat.thinking, level)));
-    if !params.cache_key.is_empty() && spec.base_url.contains("//api.openai.com") {
+    if !params.cache_key.is_empty() && is_openai(&spec.base_url) {
         fields.insert("prompt_cache_key".into(), json!(params.cache_key));
     }
     close_messages(fields)

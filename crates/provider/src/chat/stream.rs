@@ -34,10 +34,8 @@ impl Reader for ChatStream {
         self.ended
     }
 
-    fn word(&mut self, word: &str) -> bool {
-        let done = word == "[DONE]";
-        self.ended |= done;
-        done
+    fn done(&mut self) {
+        self.ended = true;
     }
 
     fn whole(&mut self, body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
@@ -54,6 +52,10 @@ impl Reader for ChatStream {
         Ok(())
     }
 
+    fn usage(&self) -> Usage {
+        self.usage
+    }
+
     fn finish(self: Box<Self>) -> Result<Outcome, ModelError> {
         self.into_outcome()
     }
@@ -61,6 +63,8 @@ impl Reader for ChatStream {
     /// Takes one chunk.
     fn frame(&mut self, _: &str, frame: Value, events: &mut Vec<ModelEvent>) -> Result<Progress, ModelError> {
         let (frame, pieces) = (&frame, events.len());
+        // Groq counts here, too, and in streams of some models only here.
+        self.count(frame.pointer("/x_groq/usage"));
         self.count(frame.get("usage"));
         let choices = frame.get("choices").and_then(Value::as_array);
         let first = choices.and_then(|all| {

@@ -1,8 +1,8 @@
 //! What an error teaches: a request that says it differently may pass.
 
-use super::patterns::has;
+use super::patterns::{MISCALLED, has};
 use crate::error::Advice;
-use crate::fields::number;
+use crate::fields::{error_message, number};
 use agentd_protocol::{FailureClass, RequestPart, ThinkingLevel};
 use regex::Regex;
 use serde_json::Value;
@@ -12,6 +12,7 @@ use std::sync::LazyLock;
 pub(super) fn advice(class: FailureClass, body: &Value, text: &str) -> Option<Advice> {
     match class {
         FailureClass::ContextOverflow => window(body, text),
+        FailureClass::InvalidRequest if has(text, MISCALLED) => Some(miscalled(body)),
         FailureClass::InvalidRequest => mended(text),
         FailureClass::RateLimited
         | FailureClass::Overloaded
@@ -21,6 +22,35 @@ pub(super) fn advice(class: FailureClass, body: &Value, text: &str) -> Option<Ad
         | FailureClass::ContentFilter
         | FailureClass::Internal
         | FailureClass::Cancelled => None,
+    }
+}
+
+/// How models write the name of the tool that they call.
+static CALLED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
+    all(&[
+        r#""name"\s*:\s*"([\w.-]{1,64})""#,
+        r"<function[=/( ]*([\w.-]{1,64})",
+    ])
+});
+/// The longest piece of a failed call that is kept.
+const LONGEST_CALL: usize = 4_096;
+
+/// What the model wrote, where the server tells it; else what the server says of it.
+fn miscalled(body: &Value) -> Advice {
+    let written = body.pointer("/error/failed_generation").and_then(Value::as_str);
+    let said = written.map_or_else(|| error_message(body).unwrap_or_default(), str::to_owned);
+    of_call(&said)
+}
+
+/// The advice for a call that could not be read.
+pub(crate) fn of_call(said: &str) -> Advice {
+    let name = CALLED.iter().find_map(|one| one.captures(said)?.get(1));
+    Advice::Miscalled {
+        name: name.map_or("unknown", |name| name.as_str()).to_owned(),
+        said: said
+            .get(..said.floor_char_boundary(LONGEST_CALL))
+            .unwrap_or_default()
+            .to_owned(),
     }
 }
 

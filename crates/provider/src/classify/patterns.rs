@@ -32,6 +32,13 @@ pub(super) const OVERFLOW: &[&[&str]] = &[
     &["request_too_large"],
 ];
 
+/// The model wrote a tool call that its server could not read: Groq, Ollama, llama.cpp.
+pub(super) const MISCALLED: &[&[&str]] = &[
+    &["tool_use_failed"],
+    &["error parsing tool call"],
+    &["failed to parse tool call"],
+];
+
 /// Out of money or quota.
 pub(super) const QUOTA: &[&[&str]] = &[
     &["billing_error"],

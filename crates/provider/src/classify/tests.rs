@@ -469,3 +469,29 @@ fn a_refused_part_teaches_to_leave_it_out() {
     assert_eq!(advice_of("messages: at least one message is required"), None);
     assert_eq!(advice_of("tools.0.input_schema: is invalid"), None);
 }
+
+#[test]
+fn a_call_that_the_server_could_not_read_is_the_models_mistake() {
+    let groq = json!({"error": {
+        "message": "Failed to call a function. Please adjust your prompt. See 'failed_generation' for more details.",
+        "type": "invalid_request_error",
+        "code": "tool_use_failed",
+        "failed_generation": "<function=Read{\"path\": \"a rate limit\"}</function>",
+        "status_code": 400,
+    }});
+    let advice = Advice::Miscalled {
+        name: "Read".into(),
+        said: "<function=Read{\"path\": \"a rate limit\"}</function>".into(),
+    };
+    let error = classify(400, &HeaderMap::new(), groq.to_string().as_bytes());
+    assert_eq!(
+        (error.class, error.advice),
+        (InvalidRequest, Some(advice.clone()))
+    );
+    let error = classify_stream_error(&groq);
+    assert_eq!((error.class, error.advice), (InvalidRequest, Some(advice)));
+    let ollama = json!({"error": "error parsing tool call: raw='{\"name\": \"Ls\", rate limit', err=invalid character"});
+    let error = classify(500, &HeaderMap::new(), ollama.to_string().as_bytes());
+    assert_eq!(error.class, InvalidRequest);
+    assert!(matches!(error.advice, Some(Advice::Miscalled { name, .. }) if name == "Ls"));
+}

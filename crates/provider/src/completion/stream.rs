@@ -26,10 +26,6 @@ impl Reader for CompletionStream {
         self.stop.is_some()
     }
 
-    fn word(&mut self, word: &str) -> bool {
-        word == "[DONE]"
-    }
-
     fn whole(&mut self, body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         if !body.get("content").is_some_and(Value::is_string) {
             return Err(ModelError::transient(
@@ -41,9 +37,6 @@ impl Reader for CompletionStream {
     }
 
     fn frame(&mut self, _: &str, frame: Value, events: &mut Vec<ModelEvent>) -> Result<Progress, ModelError> {
-        if self.stop.is_some() {
-            return Err(ModelError::transient("two answers were spliced into one stream"));
-        }
         self.thoughts.feed(text(&frame, "content"), events);
         if frame.get("stop") == Some(&Value::Bool(true)) {
             self.end(&frame);
@@ -55,6 +48,10 @@ impl Reader for CompletionStream {
         } else {
             Progress::Alive
         })
+    }
+
+    fn usage(&self) -> Usage {
+        self.usage
     }
 
     fn finish(self: Box<Self>) -> Result<Outcome, ModelError> {

@@ -1,8 +1,8 @@
 //! Where each kind of server counts, and what it wants to be sent. Pure.
 
+use crate::address::{beside, join};
 use crate::fields::number;
 use crate::gemini::address;
-use crate::ollama::root;
 use crate::spec::ModelSpec;
 use agentd_settings::Dialect;
 use serde_json::{Map, Value, json};
@@ -62,13 +62,13 @@ const OF_TOKENIZE: [&str; 4] = ["model", "messages", "tools", "chat_template_kwa
 impl Place {
     /// The address.
     pub(crate) fn url(self, spec: &ModelSpec) -> String {
-        let base = spec.base_url.trim_end_matches('/');
+        let base = &spec.base_url;
         match self {
-            Self::Messages => format!("{base}/v1/messages/count_tokens"),
-            Self::Responses => format!("{base}/responses/input_tokens"),
-            Self::Gemini => format!("{}:countTokens", address(spec)),
-            Self::LlamaCpp => format!("{}/v1/chat/completions/input_tokens", root(spec)),
-            Self::Vllm => format!("{}/tokenize", root(spec)),
+            Self::Messages => join(base, "v1/messages/count_tokens"),
+            Self::Responses => join(base, "responses/input_tokens"),
+            Self::Gemini => address(spec, "countTokens"),
+            Self::LlamaCpp => beside(base, "v1/chat/completions/input_tokens"),
+            Self::Vllm => beside(base, "tokenize"),
         }
     }
 

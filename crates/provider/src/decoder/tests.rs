@@ -647,3 +647,206 @@ fn an_error_after_a_good_beginning_voids_the_answer() {
     ];
     assert!(transient(&anthropic(&late)));
 }
+
+/// A finished answer of each dialect, and whether its last frame is the end of it.
+fn finished_answers() -> [(Dialect, String, bool); 6] {
+    let mut anthropic = vec![
+        start("a"),
+        begin(0, json!({"type": "text", "text": ""})),
+        grow(0, json!({"type": "text_delta", "text": "hi"})),
+    ];
+    anthropic.extend(stop("end_turn"));
+    let chat = [
+        json!({"id": "c", "choices": [{"index": 0, "delta": {"content": "hi"}, "finish_reason": "stop"}]}),
+        json!({"id": "c", "choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}),
+    ];
+    let item = json!({"type": "message", "content": [{"type": "output_text", "text": "hi"}]});
+    let responses = [
+        json!({"type": "response.created", "response": {"id": "r"}}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+        json!({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": [item]}}),
+    ];
+    let gemini = [
+        json!({"responseId": "g", "candidates": [{"content": {"parts": [{"text": "hi"}]}, "finishReason": "STOP"}]}),
+    ];
+    let completion = [
+        json!({"content": "hi", "stop": false}),
+        json!({"content": "", "stop": true, "stop_type": "eos"}),
+    ];
+    let ollama = [
+        json!({"message": {"content": "hi"}, "done": false}),
+        json!({"message": {"content": ""}, "done": true, "done_reason": "stop"}),
+    ];
+    let lines = ollama.iter().map(|line| format!("{line}\n")).collect();
+    [
+        (Dialect::Anthropic, frames(&anthropic), true),
+        (Dialect::OpenaiChat, frames(&chat), false),
+        (Dialect::OpenaiResponses, frames(&responses), true),
+        (Dialect::Gemini, frames(&gemini), false),
+        (Dialect::LlamaCompletion, frames(&completion), true),
+        (Dialect::Ollama, lines, true),
+    ]
+}
+
+fn decode_cut(dialect: Dialect, bytes: &[u8], at: usize) -> Result<ModelReply, ModelError> {
+    let mut decoder = Decoder::new(&spec(dialect), &[])?;
+    let mut events = Vec::new();
+    for chunk in bytes.chunks(at) {
+        decoder.feed(chunk, &mut events)?;
+    }
+    decoder.finish(&mut events)
+}
+
+#[test]
+fn what_follows_the_end_is_ignored_in_every_dialect_however_it_is_cut() {
+    let done = "data: [DONE]\n\n";
+    for (dialect, answer, ends_itself) in finished_answers() {
+        let plain = decode(dialect, answer.as_bytes()).unwrap();
+        assert_eq!(plain.content, [Block::text("hi")], "{dialect:?}");
+        let line = if dialect == Dialect::Ollama {
+            "[DONE]\n"
+        } else {
+            done
+        };
+        let tails = [
+            line.to_owned(),
+            format!("{line}{line}"),
+            format!("{line}event: error\ndata: {{\"error\": {{\"message\": \"late\"}}}}\n\n"),
+            format!("{line}{{\"error\": \"late\"}}\n"),
+            format!("{line}data: no json\n\n{answer}"),
+        ];
+        for tail in tails {
+            let all = format!("{answer}{tail}");
+            for at in [1, 7, 64, all.len()] {
+                assert_eq!(
+                    decode_cut(dialect, all.as_bytes(), at).as_ref(),
+                    Ok(&plain),
+                    "{dialect:?} {tail}"
+                );
+            }
+        }
+        // A dialect that has an end of its own does not take the word for it.
+        let cut = &answer[..answer.len() - 2];
+        let cut = &cut[..cut.rfind('\n').unwrap_or_default()];
+        let early = format!("{cut}\n\n{line}{}", &answer[cut.len()..]);
+        if ends_itself {
+            assert_eq!(decode(dialect, early.as_bytes()), Ok(plain), "{dialect:?}");
+            assert!(
+                transient(&decode(dialect, format!("{cut}\n\n{line}").as_bytes())),
+                "{dialect:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_call_without_name_and_arguments_is_no_call() {
+    let function = json!({"name": "", "arguments": ""});
+    let whole = |message: Value| {
+        let body = json!({"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+        let decoder = Decoder::new(&spec(Dialect::OpenaiChat), &[]).unwrap();
+        decoder
+            .whole(body.to_string().as_bytes(), &mut Vec::new())
+            .unwrap()
+    };
+    let delta = json!({"id": "c", "choices": [{"index": 0, "delta": {"content": "hi", "function_call": function}, "finish_reason": "tool_calls"}]});
+    let mut tool_use = vec![
+        start("a"),
+        begin(0, json!({"type": "text", "text": "hi"})),
+        begin(1, json!({"type": "tool_use", "id": "t", "name": "", "input": {}})),
+    ];
+    tool_use.extend(stop("tool_use"));
+    let gemini = [json!({"candidates": [{"content": {"parts": [
+        {"text": "hi"}, {"functionCall": {}, "thoughtSignature": "s"}, {"functionCall": {"name": "", "args": {}}},
+    ]}, "finishReason": "STOP"}]})];
+    let ollama = json!({"message": {"content": "hi", "tool_calls": [{"function": {"name": "", "arguments": {}}}]}, "done": true, "done_reason": "stop"});
+    let call = json!({"type": "function_call", "call_id": "c", "name": "", "arguments": ""});
+    let words = json!({"type": "message", "content": [{"type": "output_text", "text": "hi"}]});
+    let responses = [json!({"type": "response.completed", "response": {"id": "r", "output": [words, call]}})];
+    for reply in [
+        whole(json!({"content": "hi", "function_call": function})),
+        whole(json!({"content": "hi", "tool_calls": [{"id": "c1", "function": function}]})),
+        chat(&[delta], "data: [DONE]\n\n").unwrap(),
+        anthropic(&tool_use).unwrap(),
+        decode(Dialect::Gemini, frames(&gemini).as_bytes()).unwrap(),
+        decode(Dialect::Ollama, ollama.to_string().as_bytes()).unwrap(),
+        decode(Dialect::OpenaiResponses, frames(&responses).as_bytes()).unwrap(),
+    ] {
+        assert_eq!(reply.content, [Block::text("hi")]);
+        assert_eq!(reply.stop_reason, StopReason::EndTurn);
+    }
+    // What has a name, or arguments, is a call: the model is told what is wrong with it.
+    let named = whole(json!({"tool_calls": [{"id": "c1", "function": {"name": "Ls", "arguments": ""}}]}));
+    assert_eq!(named.stop_reason, StopReason::ToolUse);
+    let nameless =
+        whole(json!({"tool_calls": [{"id": "c1", "function": {"name": "", "arguments": "{\"a\":1}"}}]}));
+    assert_eq!(nameless.stop_reason, StopReason::ToolUse);
+}
+
+#[test]
+fn an_answer_inside_the_first_event_is_kept() {
+    let mut first = start("a");
+    first["message"]["content"] = json!([
+        {"type": "text", "text": "Hel"},
+        {"type": "tool_use", "id": "t", "name": "Ls", "input": {"path": "."}},
+    ]);
+    first["message"]["stop_reason"] = json!("tool_use");
+    let end = json!({"type": "message_stop"});
+    let reply = anthropic(&[
+        first.clone(),
+        first.clone(),
+        grow(0, json!({"type": "text_delta", "text": "lo"})),
+        end,
+    ])
+    .unwrap();
+    let call = Block::ToolUse {
+        id: "t".into(),
+        name: "Ls".into(),
+        input: json!({"path": "."}),
+    };
+    assert_eq!(reply.content, [Block::text("Hello"), call]);
+    assert_eq!(reply.stop_reason, StopReason::ToolUse);
+}
+
+#[test]
+fn a_servers_own_compaction_is_kept_and_goes_back() {
+    let mut all = vec![
+        start("a"),
+        begin(0, json!({"type": "compaction", "content": null})),
+        grow(
+            0,
+            json!({"type": "compaction_delta", "content": "so far: ", "encrypted_content": null}),
+        ),
+        grow(
+            0,
+            json!({"type": "compaction_delta", "content": "all", "encrypted_content": "xyz"}),
+        ),
+        begin(1, json!({"type": "text", "text": "hi"})),
+    ];
+    all.extend(stop("end_turn"));
+    let reply = anthropic(&all).unwrap();
+    let raw = json!({"type": "compaction", "content": "so far: all", "encrypted_content": "xyz"});
+    let Some(Block::Thinking { raw: Some(kept), .. }) = reply.content.first() else {
+        panic!("{:?}", reply.content)
+    };
+    assert_eq!(serde_json::from_str::<Value>(kept).unwrap(), raw);
+    let message = agentd_protocol::Message {
+        role: agentd_protocol::Role::Assistant,
+        content: reply.content,
+    };
+    let sent = |dialect| {
+        let bytes = crate::body::encode_message(&spec(dialect), &message);
+        String::from_utf8(bytes.to_vec()).unwrap()
+    };
+    assert!(sent(Dialect::Anthropic).contains("so far: all"));
+    assert!(!sent(Dialect::OpenaiResponses).contains("so far: all"));
+}
+
+#[test]
+fn groqs_own_place_for_the_usage_counts_where_there_is_no_other() {
+    let usage = |input: u64| json!({"prompt_tokens": input, "completion_tokens": 2});
+    let end = |own: Value, plain: Value| json!({"id": "c", "choices": [{"index": 0, "delta": {"content": "x"}, "finish_reason": "stop"}], "x_groq": {"id": "r", "usage": own}, "usage": plain});
+    let counted = |frame: Value| chat(&[frame], "data: [DONE]\n\n").unwrap().usage.input;
+    assert_eq!(counted(end(usage(3), Value::Null)), 3);
+    assert_eq!(counted(end(usage(3), usage(4))), 4);
+}

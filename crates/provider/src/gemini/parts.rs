@@ -69,6 +69,10 @@ impl Parts {
             Some(Value::Null) | None => json!({}),
             Some(args) => args,
         };
+        // No call at all; its signature would otherwise be taken for that of the next one.
+        if name.is_empty() && args.as_object().is_some_and(Map::is_empty) {
+            return;
+        }
         let id = Some(text(&call, "id").to_owned()).filter(|id| !id.is_empty());
         events.push(ModelEvent::ToolStart {
             block,

@@ -1,6 +1,6 @@
-//! Answers of Gemini. There is no terminal marker: an answer is complete when the bytes end after a reason to finish.
+//! Answers of Gemini. The protocol has no terminal marker: an answer is complete when the bytes end after a reason to finish.
 
-use crate::classify::classify_stream_error;
+use crate::classify::{classify_stream_error, of_call};
 use crate::decoder::{Outcome, Progress, check_blocks};
 use crate::dialect::Reader;
 use crate::error::ModelError;
@@ -21,6 +21,8 @@ pub(crate) struct GeminiStream {
     stop: Option<StopReason>,
     /// Why the prompt was refused.
     blocked: Option<String>,
+    /// A gateway said that nothing follows.
+    done: bool,
 }
 
 /// Token counts as they came; a later chunk need not repeat those of an earlier one.
@@ -34,9 +36,14 @@ struct Counts {
 }
 
 impl Reader for GeminiStream {
-    /// More of the answer can follow after a reason to finish, so only the end of the bytes completes it.
+    /// More of the answer can follow after a reason to finish, so only the end of the bytes completes it, or a gateway's
+    /// `[DONE]`.
     fn is_complete(&self) -> bool {
-        false
+        self.done
+    }
+
+    fn done(&mut self) {
+        self.done = true;
     }
 
     fn frame(&mut self, _: &str, frame: Value, events: &mut Vec<ModelEvent>) -> Result<Progress, ModelError> {
@@ -50,6 +57,10 @@ impl Reader for GeminiStream {
             Value::Array(chunks) => chunks.into_iter().try_for_each(|chunk| self.chunk(chunk, events)),
             body => self.chunk(body, events),
         }
+    }
+
+    fn usage(&self) -> Usage {
+        self.counts.usage()
     }
 
     fn finish(self: Box<Self>) -> Result<Outcome, ModelError> {
@@ -179,7 +190,10 @@ fn stop_reason(reason: &str, said: &str) -> Result<StopReason, ModelError> {
         image if image.starts_with("IMAGE_") => StopReason::ContentFilter,
         stumble if STUMBLES.contains(&stumble) => {
             let what = format!("the model stumbled: {stumble} {said}");
-            return Err(ModelError::transient(what.trim_end()));
+            return Err(ModelError {
+                advice: Some(of_call(said)),
+                ..ModelError::new(FailureClass::InvalidRequest, what.trim_end())
+            });
         }
         _ => StopReason::Other,
     })

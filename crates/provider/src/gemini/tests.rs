@@ -225,10 +225,18 @@ fn every_reason_to_finish_has_its_meaning() {
         let mut end = last(json!([]), stumble);
         end["candidates"][0]["finishMessage"] = json!("bad call");
         let error = decode(&[chunk(json!([{"text": "hi"}])), end]).unwrap_err();
-        assert_eq!(
-            error,
-            ModelError::transient(format!("the model stumbled: {stumble} bad call"))
-        );
+        let advice = crate::Advice::Miscalled {
+            name: "unknown".into(),
+            said: "bad call".into(),
+        };
+        let expected = ModelError {
+            advice: Some(advice),
+            ..ModelError::new(
+                FailureClass::InvalidRequest,
+                format!("the model stumbled: {stumble} bad call"),
+            )
+        };
+        assert_eq!(error, expected);
     }
 }
 

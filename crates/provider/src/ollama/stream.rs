@@ -39,9 +39,6 @@ impl Reader for OllamaStream {
     }
 
     fn frame(&mut self, _: &str, frame: Value, events: &mut Vec<ModelEvent>) -> Result<Progress, ModelError> {
-        if self.done.is_some() {
-            return Err(ModelError::transient("two answers were spliced into one stream"));
-        }
         if self.model.is_empty() {
             text(&frame, "model").clone_into(&mut self.model);
         }
@@ -61,6 +58,10 @@ impl Reader for OllamaStream {
         } else {
             Progress::Alive
         })
+    }
+
+    fn usage(&self) -> Usage {
+        self.usage
     }
 
     fn finish(self: Box<Self>) -> Result<Outcome, ModelError> {

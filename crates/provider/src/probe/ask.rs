@@ -1,6 +1,7 @@
 //! What local servers tell of themselves, each kind in its own way.
 
 use super::{LocalServer, named};
+use crate::address::beside;
 use crate::fields::{number, text};
 use futures_util::future::{join, join_all};
 use reqwest::{Client, RequestBuilder};
@@ -15,9 +16,8 @@ const SHOWN: usize = 8;
 
 /// A server that lists its models as OpenAI does. That of llama.cpp tells its window and its slots at another place.
 pub(super) async fn others(client: &Client, base_url: &str, within: Duration) -> Option<LocalServer> {
-    let root = root(base_url);
-    let models = client.get(format!("{root}/v1/models"));
-    let props = client.get(format!("{root}/props"));
+    let models = client.get(beside(base_url, "v1/models"));
+    let props = client.get(beside(base_url, "props"));
     let (listed, props) = join(json(models, within), json(props, within)).await;
     let mut server = LocalServer::default();
     let rows = listed.as_ref().and_then(|listed| listed.get("data")?.as_array());
@@ -68,8 +68,7 @@ pub(super) async fn ollama(
     wanted: &[&str],
     within: Duration,
 ) -> Option<LocalServer> {
-    let root = root(base_url);
-    let listed = json(client.get(format!("{root}/api/tags")), within).await?;
+    let listed = json(client.get(beside(base_url, "api/tags")), within).await?;
     let rows = listed.get("models")?.as_array()?;
     let models: Vec<String> = rows
         .iter()
@@ -84,7 +83,7 @@ pub(super) async fn ollama(
     shown.dedup();
     let asked = shown.into_iter().take(SHOWN).map(|name| {
         let request = client
-            .post(format!("{root}/api/show"))
+            .post(beside(base_url, "api/show"))
             .header("content-type", "application/json")
             .body(json!({ "model": name }).to_string());
         async move { Some((name.clone(), json(request, within).await?)) }
@@ -104,14 +103,6 @@ pub(super) async fn ollama(
     }
     server.models = models;
     (!server.models.is_empty()).then_some(server)
-}
-
-/// The address without the path of one protocol.
-fn root(base_url: &str) -> &str {
-    let url = base_url.trim_end_matches('/');
-    url.strip_suffix("/v1")
-        .or_else(|| url.strip_suffix("/api"))
-        .unwrap_or(url)
 }
 
 /// Models that only embed cannot talk.

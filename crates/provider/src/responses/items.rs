@@ -4,9 +4,6 @@ use crate::fields::{parse_arguments, text};
 use agentd_protocol::Block;
 use serde_json::{Value, json};
 
-/// Where the inventor of the protocol is.
-pub(crate) const OPENAI: &str = "//api.openai.com";
-
 /// Whether a closed item is of this protocol. Blocks of Anthropic have a type, too; those of all others have none.
 pub(crate) fn is_own(item: &Value) -> bool {
     let kind = text(item, "type");
@@ -15,7 +12,8 @@ pub(crate) fn is_own(item: &Value) -> bool {
         "" | "thinking" | "redacted_thinking" | "text" | "container_upload"
     ) || kind.ends_with("tool_use")
         || kind.ends_with("tool_result")
-        || (kind == "compaction" && item.get("encrypted_content").is_none());
+        // That of Anthropic has the summary in plain text beside the encrypted one.
+        || (kind == "compaction" && (item.get("content").is_some() || item.get("encrypted_content").is_none()));
     !foreign
 }
 

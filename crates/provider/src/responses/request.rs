@@ -2,8 +2,8 @@
 
 use crate::body::{Encoded, Params, Prompt, ToolChoice, ToolDef};
 use crate::fields::{arguments, close_messages, json_bytes, text, wire_name};
-use crate::responses::items::{OPENAI, is_own};
-use crate::spec::ModelSpec;
+use crate::responses::items::is_own;
+use crate::spec::{ModelSpec, is_openai};
 use crate::thinking;
 use agentd_protocol::{Block, ImageSource, Message, Role, ThinkingLevel};
 use agentd_settings::ThinkingForm;
@@ -27,7 +27,7 @@ pub(crate) fn prefix(spec: &ModelSpec, prompt: &Prompt<'_>, tools: &[ToolDef]) -
         body.insert("include".into(), json!(["reasoning.encrypted_content"]));
     }
     // Not every other server knows `instructions`, and some refuse it; a message is understood by all.
-    let as_field = spec.base_url.contains(OPENAI);
+    let as_field = is_openai(&spec.base_url);
     if as_field && !prompt.system.is_empty() {
         body.insert("instructions".into(), json!(prompt.system));
     }
@@ -84,7 +84,7 @@ pub(crate) fn suffix(spec: &ModelSpec, tools: &[ToolDef], params: &Params<'_>) -
         let format = json!({ "type": "json_schema", "name": name, "schema": schema, "strict": strict });
         fields.insert("text".into(), json!({ "format": format }));
     }
-    let caches = spec.compat.prompt_cache || spec.base_url.contains(OPENAI);
+    let caches = spec.compat.prompt_cache || is_openai(&spec.base_url);
     if caches && !params.cache_key.is_empty() {
         fields.insert("prompt_cache_key".into(), json!(params.cache_key));
     }
@@ -246,7 +246,7 @@ fn replayed(spec: &ModelSpec, raw: &str) -> Option<Replay> {
         "message" => item.get_mut("phase").map(|phase| Replay::Phase(phase.take())),
         "reasoning" => {
             // Without its content it is only the name of something that the server did not keep.
-            let kept = !text(&item, "encrypted_content").is_empty() || !spec.base_url.contains(OPENAI);
+            let kept = !text(&item, "encrypted_content").is_empty() || !is_openai(&spec.base_url);
             (kept && spec.compat.replay_reasoning).then_some(Replay::Reasoning)
         }
         _ => Some(Replay::Item),

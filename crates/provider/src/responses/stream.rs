@@ -29,10 +29,6 @@ impl Reader for ResponsesStream {
         self.end.is_some()
     }
 
-    fn word(&mut self, word: &str) -> bool {
-        word == "[DONE]"
-    }
-
     fn whole(&mut self, body: Value, events: &mut Vec<ModelEvent>) -> Result<(), ModelError> {
         // Some servers answer with the one event that matters.
         if !text(&body, "type").is_empty() {
@@ -59,10 +55,12 @@ impl Reader for ResponsesStream {
         let mut take = |key: &str| frame.get_mut(key).map(Value::take).unwrap_or_default();
         match kind {
             "error" => return Err(ending::stream_error(&frame)),
-            "failed" | "cancelled" => return Err(ending::failure(&take("response"))),
+            "failed" | "cancelled" => {
+                let response = take("response");
+                self.count(&response);
+                return Err(ending::failure(&response));
+            }
             "created" => self.begin(&take("response"))?,
-            // What comes after the end cannot be part of the answer.
-            _ if self.is_complete() => return Ok(Progress::Alive),
             "completed" | "incomplete" => self.finished(take("response"), kind, events)?,
             "output_item.added" => {
                 let item = take("item");
@@ -75,6 +73,10 @@ impl Reader for ResponsesStream {
             _ => return self.piece(kind, &frame, events),
         }
         Ok(Progress::Moved)
+    }
+
+    fn usage(&self) -> Usage {
+        self.usage
     }
 
     fn finish(self: Box<Self>) -> Result<Outcome, ModelError> {
@@ -97,6 +99,13 @@ impl ResponsesStream {
             if !text(response, key).is_empty() {
                 text(response, key).clone_into(slot);
             }
+        }
+    }
+
+    fn count(&mut self, response: &Value) {
+        if let Some(counted) = response.get("usage").filter(|usage| usage.is_object()) {
+            self.usage = ending::usage(counted);
+            self.cost_usd = ending::cost_usd(counted);
         }
     }
 
@@ -220,10 +229,7 @@ impl ResponsesStream {
         events: &mut Vec<ModelEvent>,
     ) -> Result<(), ModelError> {
         self.name(&response);
-        if let Some(counted) = response.get("usage").filter(|usage| usage.is_object()) {
-            self.usage = ending::usage(counted);
-            self.cost_usd = ending::cost_usd(counted);
-        }
+        self.count(&response);
         let end = match text(&response, "status") {
             "completed" => StopReason::EndTurn,
             "incomplete" => ending::cut(&response),

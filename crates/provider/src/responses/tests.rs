@@ -427,17 +427,15 @@ fn errors_inside_a_stream_are_understood_in_every_shape() {
 }
 
 #[test]
-fn an_error_after_the_end_still_counts_and_other_events_do_not() {
-    let quiet = decode(&[
-        created("resp_1"),
-        done(0, text("hi")),
-        completed(),
-        done(1, text("more")),
-    ])
-    .unwrap();
-    assert_eq!(quiet.content, [Block::text("hi")]);
-    let spoiled = decode(&[created("resp_1"), completed(), created("resp_2")]);
-    assert_eq!(class(spoiled), Some(FailureClass::Transient));
+fn what_a_failed_answer_cost_is_counted() {
+    let failed = json!({
+        "type": "response.failed",
+        "response": { "id": "r", "error": null, "usage": { "input_tokens": 7, "output_tokens": 2 } },
+    });
+    let mut decoder = Decoder::new(&spec(""), &[]).unwrap();
+    let fed = decoder.feed(format!("data: {failed}\n\n").as_bytes(), &mut Vec::new());
+    assert!(fed.is_err());
+    assert_eq!((decoder.usage().input, decoder.usage().output), (7, 2));
 }
 
 #[test]

@@ -20,7 +20,6 @@ impl Resident {
         if self.watch.due().is_none_or(|due| due > begun) {
             return Ok(());
         }
-        self.guard.look();
         if childless() {
             self.watch.rest();
             return Ok(());
@@ -73,7 +72,6 @@ impl Resident {
             while next_dead().is_some() {}
             let living = self.living();
             if living.is_empty() || Instant::now() > until {
-                self.guard.look();
                 return;
             }
             for pid in living {

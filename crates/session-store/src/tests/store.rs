@@ -62,7 +62,14 @@ async fn i9_a_fenced_append_is_not_announced() {
         .await
         .unwrap()
         .unwrap();
-    assert_eq!(claim, Claim { epoch: 2, head: 1 });
+    assert_eq!(
+        claim,
+        Claim {
+            epoch: 2,
+            head: 1,
+            row_damaged: false
+        }
+    );
     let (watching, mut frames) = viewer(1, 8);
     kit.attach(session, watching).await;
     let outcome = kit.store(kit.append(session, 1, 1)).await;

@@ -48,6 +48,7 @@ impl Session {
             summary,
             epoch: self.epoch,
             head: self.head(),
+            damaged: false,
         })
     }
 }
@@ -339,6 +340,7 @@ impl State {
         Ok(Claim {
             epoch: found.epoch,
             head: found.head(),
+            row_damaged: false,
         })
     }
 }

@@ -258,7 +258,8 @@ impl Staged {
         };
         let mut update = writer.prepare_cached(
             "UPDATE session SET head = ?2, last_append = ?3, updated_ms = ?4, summary = ?5, name = ?6, state = ?7,
-             closed = ?8, labels = ?9, resumable = ?10, wake_at_ms = ?11 WHERE id = ?1",
+             closed = ?8, labels = ?9, resumable = ?10, wake_at_ms = ?11,
+             row_sum = agentd_row_sum(uid, ?6, ?7, ?8, ?9, ?10, ?11, ?5) WHERE id = ?1",
         )?;
         update.execute(params![
             id,

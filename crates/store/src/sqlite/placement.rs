@@ -1,13 +1,24 @@
 //! Ownership: the fencing number of a session rises with every claim.
 
+use super::row_sum::WHOLE;
 use super::values::{column, size, uid};
 use super::{SMALL, SqliteStore};
 use crate::{Claim, Incarnation, Placement, StoreError};
-use agentd_protocol::SessionId;
+use agentd_protocol::{SessionId, Summary};
 use async_trait::async_trait;
+use rusqlite::types::ValueRef;
 use rusqlite::{OptionalExtension, params};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
+
+/// Whether a row's summary can be read; a session that is being imported has none yet.
+fn is_summary(value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::Null => true,
+        ValueRef::Text(json) => serde_json::from_slice::<Summary>(json).is_ok(),
+        ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => false,
+    }
+}
 
 fn later(now: agentd_protocol::Timestamp, ttl: Duration) -> i64 {
     column(now.plus_ms(u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)).0)
@@ -47,14 +58,15 @@ impl Placement for SqliteStore {
     async fn claim(&self, session: SessionId) -> Result<Claim, StoreError> {
         let owner = self.owner();
         let claim = move |writer: &rusqlite::Connection| {
-            let mut update = writer.prepare_cached(
+            let mut update = writer.prepare_cached(&format!(
                 "UPDATE session SET epoch = epoch + 1, owner = ?2 WHERE uid = ?1 AND deleted_ms IS NULL
-                 RETURNING epoch, head",
-            )?;
+                 RETURNING epoch, head, {WHOLE}, summary"
+            ))?;
             let claimed = update.query_row(params![uid(session), owner], |row| {
                 Ok(Claim {
                     epoch: size(row.get(0)?),
                     head: size(row.get(1)?),
+                    row_damaged: !row.get::<_, bool>(2)? || !is_summary(row.get_ref(3)?),
                 })
             });
             claimed.optional()

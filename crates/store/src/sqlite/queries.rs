@@ -1,6 +1,7 @@
 //! The reads, each short.
 
 use super::append::KEY_LIFE_MS;
+use super::row_sum::{WHOLE, stand_in};
 use super::values::{column, session_of, size, uid};
 use crate::read::{MAX_LIST, MAX_PAGE, MAX_PAGE_BYTES, clamp, id_part};
 use crate::{
@@ -61,40 +62,70 @@ pub(super) fn load(reader: &Connection, session: SessionId, range: Range) -> Res
     Ok(page)
 }
 
-/// Reads `summary, epoch, head`.
-fn list_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<(Bytes, u64, u64)> {
-    Ok((line(row, 0)?, size(row.get(1)?), size(row.get(2)?)))
+/// What a list row is read from.
+struct Found {
+    uid: String,
+    /// Absent: the row is not what its owner wrote.
+    summary: Option<Bytes>,
+    epoch: u64,
+    head: u64,
 }
 
-fn parse_row((summary, epoch, head): (Bytes, u64, u64)) -> Result<Row, StoreError> {
+/// Reads `uid, epoch, head, whole, summary`.
+fn list_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Found> {
+    let whole: bool = row.get(3)?;
+    Ok(Found {
+        uid: row.get(0)?,
+        summary: if whole { Some(line(row, 4)?) } else { None },
+        epoch: size(row.get(1)?),
+        head: size(row.get(2)?),
+    })
+}
+
+/// A row that cannot be read costs its own session and no other (I6).
+fn parse_row(found: &Found) -> Result<Row, StoreError> {
+    let summary = found
+        .summary
+        .as_ref()
+        .and_then(|json| serde_json::from_slice(json).ok());
+    let Some(summary) = summary else {
+        return Ok(stand_in(session_of(&found.uid)?, found.epoch, found.head));
+    };
     Ok(Row {
-        summary: serde_json::from_slice(&summary)?,
-        epoch,
-        head,
+        summary,
+        epoch: found.epoch,
+        head: found.head,
+        damaged: false,
     })
 }
 
 pub(super) fn row(reader: &Connection, session: SessionId) -> Result<Option<Row>, StoreError> {
-    let mut select = reader.prepare_cached(
-        "SELECT summary, epoch, head FROM session WHERE uid = ?1 AND deleted_ms IS NULL AND summary IS NOT NULL",
-    )?;
-    select
-        .query_row([uid(session)], list_row)
-        .optional()?
-        .map(parse_row)
-        .transpose()
+    let mut select = reader.prepare_cached(&format!(
+        "SELECT uid, epoch, head, {WHOLE}, summary FROM session
+         WHERE uid = ?1 AND deleted_ms IS NULL AND summary IS NOT NULL",
+    ))?;
+    let found = select.query_row([uid(session)], list_row).optional()?;
+    match found.as_ref().map(parse_row).transpose()? {
+        Some(row) if row.damaged => Err(StoreError::DamagedRow(session)),
+        row => Ok(row),
+    }
 }
 
-const LIST: &str = "
-SELECT summary, epoch, head FROM session
+/// Conditions that read a column of a damaged row must not fail the whole list.
+fn list_sql() -> String {
+    format!(
+        "SELECT uid, epoch, head, {WHOLE} AS whole, summary FROM session
 WHERE uid < ?1 AND deleted_ms IS NULL AND summary IS NOT NULL
-  AND (?2 OR closed = 0)
+  AND (?2 OR closed = 0 OR NOT whole)
   AND (?3 = '[]' OR EXISTS (SELECT 1 FROM json_each(?3) AS want
        WHERE state = want.value OR substr(state, 1, length(want.value) + 1) = want.value || '('))
-  AND (?4 = '{}' OR NOT EXISTS (SELECT 1 FROM json_each(?4) AS want WHERE NOT EXISTS
-       (SELECT 1 FROM json_each(session.labels) AS has WHERE has.key = want.key AND has.value = want.value)))
-  AND (NOT ?5 OR resumable = 1 OR wake_at_ms IS NOT NULL)
-ORDER BY uid DESC LIMIT ?6";
+  AND (?4 = '{{}}' OR NOT EXISTS (SELECT 1 FROM json_each(?4) AS want WHERE NOT EXISTS
+       (SELECT 1 FROM json_each(iif(json_valid(session.labels), session.labels, '{{}}')) AS has
+        WHERE has.key = want.key AND has.value = want.value)))
+  AND (NOT ?5 OR resumable = 1 OR wake_at_ms IS NOT NULL OR NOT whole)
+ORDER BY uid DESC LIMIT ?6"
+    )
+}
 
 pub(super) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, StoreError> {
     // Every id sorts before "g".
@@ -103,7 +134,7 @@ pub(super) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, Sto
     let states = serde_json::to_string(&filter.states)?;
     let labels = serde_json::to_string(&filter.labels)?;
     let limit = i64::try_from(clamp(filter.limit, MAX_LIST)).unwrap_or(i64::MAX);
-    let mut select = reader.prepare_cached(LIST)?;
+    let mut select = reader.prepare_cached(&list_sql())?;
     let found = params![
         before,
         closed_too,
@@ -113,7 +144,14 @@ pub(super) fn list(reader: &Connection, filter: &Filter) -> Result<Vec<Row>, Sto
         limit
     ];
     let rows = select.query_map(found, list_row)?;
-    rows.map(|row| parse_row(row?)).collect()
+    let mut list = Vec::new();
+    for found in rows {
+        match parse_row(&found?) {
+            Ok(row) => list.push(row),
+            Err(error) => tracing::error!(%error, "a list row has no readable session id; it is left out"),
+        }
+    }
+    Ok(list)
 }
 
 const RESOLVE: &str = "

@@ -1,6 +1,7 @@
 //! The connections that read, off the async threads.
 
 use super::schema;
+use super::threads::Threads;
 use crate::StoreError;
 use rusqlite::Connection;
 use std::path::PathBuf;
@@ -14,16 +15,18 @@ pub(super) struct Readers {
     file: PathBuf,
     idle: Arc<Mutex<Vec<Connection>>>,
     permits: Arc<Semaphore>,
+    threads: Threads,
     timeout: Duration,
 }
 
 impl Readers {
-    pub(super) fn new(file: PathBuf, connections: usize, timeout: Duration) -> Self {
+    pub(super) fn new(file: PathBuf, connections: usize, threads: Threads, timeout: Duration) -> Self {
         let permits = Arc::new(Semaphore::new(connections.max(1)));
         Self {
             file,
             idle: Arc::default(),
             permits,
+            threads,
             timeout,
         }
     }
@@ -39,7 +42,7 @@ impl Readers {
             .map_err(|_| StoreError::Busy("all readers are taken"))?
             .map_err(|_| StoreError::Stopped("it was closed".to_owned()))?;
         let (file, idle) = (self.file.clone(), Arc::clone(&self.idle));
-        let work = tokio::task::spawn_blocking(move || {
+        let work = self.threads.run(move || {
             let free = idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut reader = match free {
                 Some(reader) => reader,
@@ -51,7 +54,6 @@ impl Readers {
             answer
         });
         work.await
-            .unwrap_or_else(|error| Err(StoreError::Refused(format!("a read failed: {error}"))))
     }
 
     /// Refuses reads from now on.

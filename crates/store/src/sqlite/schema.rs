@@ -1,5 +1,7 @@
 //! The tables, their versions, and how a connection is set up.
 
+use super::files::LOG_LIMIT;
+use super::row_sum;
 use crate::StoreError;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
@@ -9,7 +11,7 @@ use std::time::Duration;
 const APPLICATION_ID: i64 = 0x6167_7464;
 
 /// One step per version, applied in order, each in a transaction of its own. Never change a step that was released.
-const MIGRATIONS: [&str; 3] = [V1, V2, V3];
+const MIGRATIONS: [&str; 4] = [V1, V2, V3, V4];
 
 // A rowid table with a UNIQUE(session_id, seq) takes a quarter of the writes of a clustered table. The session table has no
 // index on what changes with every append. The purge never removes the event with the highest cursor, so a cursor is never reused.
@@ -96,20 +98,24 @@ INSERT INTO spent
 // Lines that were written before have no sum, and are not looked at.
 const V3: &str = "ALTER TABLE event ADD COLUMN sum INTEGER;";
 
+// Rows that were written before have no sum until their session writes again.
+const V4: &str = "ALTER TABLE session ADD COLUMN row_sum INTEGER;";
+
 /// Opens the one connection that writes, and brings the schema up to date.
 pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, StoreError> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut writer = Connection::open_with_flags(file, flags)?;
     writer.busy_timeout(Duration::from_secs(5))?;
+    row_sum::define(&writer)?;
     writer.set_prepared_statement_cache_capacity(64);
     check_ours(&writer, file)?;
     // Before anything is set that changes the file.
     known_version(&writer, &MIGRATIONS)?;
-    writer.execute_batch(
+    writer.execute_batch(&format!(
         "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=1000; PRAGMA cache_size=-8192;
-         PRAGMA foreign_keys=ON; PRAGMA journal_size_limit=16777216;",
-    )?;
+         PRAGMA foreign_keys=ON; PRAGMA journal_size_limit={LOG_LIMIT};"
+    ))?;
     write_ahead(&writer, file)?;
     write_back(&writer)?;
     if max_bytes > 0 {
@@ -152,6 +158,7 @@ pub(super) fn open_reader(file: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let reader = Connection::open_with_flags(file, flags)?;
     reader.busy_timeout(Duration::from_secs(5))?;
+    row_sum::define(&reader)?;
     reader.set_prepared_statement_cache_capacity(32);
     reader.execute_batch("PRAGMA cache_size=-2048; PRAGMA query_only=ON;")?;
     Ok(reader)

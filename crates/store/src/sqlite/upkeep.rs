@@ -2,10 +2,11 @@
 
 use super::append::KEY_LIFE_MS;
 use super::queries::is_whole;
+use super::row_sum::WHOLE;
 use super::values::{column, size, uid};
-use crate::blob::BlobFiles;
+use crate::blob::{BlobFiles, name_of};
 use crate::{Integrity, StoreError};
-use agentd_protocol::{SessionId, Timestamp};
+use agentd_protocol::{SessionId, Summary, Timestamp};
 use rusqlite::{Connection, OptionalExtension, params};
 
 /// Events removed in one transaction, so that a purge does not hold up appends.
@@ -115,14 +116,78 @@ pub(super) fn check(reader: &Connection, files: &BlobFiles) -> Result<Integrity,
         found.problems.push(problem?);
     }
     changed(reader, &mut found.problems)?;
+    damaged_rows(reader, &mut found.problems)?;
+    unreadable_keys(reader, &mut found.problems)?;
+    changed_blobs(reader, &mut found.problems)?;
     let mut in_files = reader.prepare("SELECT name FROM blob WHERE bytes IS NULL")?;
     for name in in_files.query_map([], |row| row.get::<_, String>(0))? {
         let name = name?;
-        if !files.has(&name) {
-            found.problems.push(format!("the file of blob {name} is gone"));
+        match files.get(&name) {
+            Ok(None) => found.problems.push(format!("the file of blob {name} is gone")),
+            Ok(Some(bytes)) if name_of(&bytes) != name => found.problems.push(changed_blob(&name)),
+            Ok(Some(_)) => {}
+            Err(error) => found.problems.push(format!("blob {name}: {error}")),
         }
     }
     Ok(found)
+}
+
+/// List rows that are not what their owners wrote, or that this build cannot read.
+fn damaged_rows(reader: &Connection, problems: &mut Vec<String>) -> Result<(), StoreError> {
+    let mut rows = reader.prepare(&format!(
+        "SELECT uid, {WHOLE}, summary FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL"
+    ))?;
+    let mut rows = rows.query([])?;
+    while let Some(row) = rows.next()? {
+        let readable = row
+            .get_ref(2)?
+            .as_bytes()
+            .is_ok_and(|json| serde_json::from_slice::<Summary>(json).is_ok());
+        if row.get::<_, bool>(1)? && readable {
+            continue;
+        }
+        let uid: String = row.get(0)?;
+        problems.push(format!(
+            "session {uid}: its list row is damaged; loading the session rebuilds it"
+        ));
+        if problems.len() >= MOST_PROBLEMS {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Idempotency keys whose answer nobody could be given.
+fn unreadable_keys(reader: &Connection, problems: &mut Vec<String>) -> Result<(), StoreError> {
+    let sql = "SELECT count(*) FROM idempotency WHERE NOT json_valid(answer) OR length(body_hash) <> 32";
+    let keys: i64 = reader.query_row(sql, [], |row| row.get(0))?;
+    if keys > 0 {
+        problems.push(format!(
+            "{keys} idempotency keys have answers that cannot be read"
+        ));
+    }
+    Ok(())
+}
+
+/// Blobs are named by the SHA-256 of their content.
+fn changed_blobs(reader: &Connection, problems: &mut Vec<String>) -> Result<(), StoreError> {
+    let mut blobs = reader.prepare("SELECT name, bytes FROM blob WHERE bytes IS NOT NULL")?;
+    let mut rows = blobs.query([])?;
+    while let Some(row) = rows.next()? {
+        let bytes = row.get_ref(1)?.as_bytes().unwrap_or_default();
+        if name_of(bytes) == row.get_ref(0)?.as_str().unwrap_or_default() {
+            continue;
+        }
+        problems.push(changed_blob(&row.get::<_, String>(0)?));
+        if problems.len() >= MOST_PROBLEMS {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn changed_blob(name: &str) -> String {
+    format!("blob {name}: its content is not what was written")
 }
 
 /// Lines that are not what was written.

@@ -1,11 +1,13 @@
 //! The one thread that writes: it takes whatever waits, makes it one transaction, commits, then answers.
 
+use super::files::DatabaseFiles;
 use super::values::size;
 use crate::StoreError;
 use crate::lock::StoreLock;
 use crate::metrics::{Counters, StoreMetrics};
 use agentd_fault_points as fault;
 use rusqlite::{Connection, ErrorCode};
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -98,6 +100,7 @@ impl Writer {
     pub(super) fn start(
         writer: Connection,
         lock: Vec<StoreLock>,
+        files: DatabaseFiles,
         timeout: Duration,
     ) -> Result<Self, StoreError> {
         let last: i64 =
@@ -108,6 +111,7 @@ impl Writer {
         let counters = Arc::new(Counters::default());
         let state = Thread {
             writer,
+            files: RefCell::new(files),
             committed: committed_tx,
             fatal: fatal_tx,
             counters: Arc::clone(&counters),
@@ -215,6 +219,7 @@ impl Drop for Writer {
 
 struct Thread {
     writer: Connection,
+    files: RefCell<DatabaseFiles>,
     committed: watch::Sender<u64>,
     fatal: watch::Sender<Option<String>>,
     counters: Arc<Counters>,
@@ -294,6 +299,9 @@ impl Thread {
         if let Some(why) = self.fatal.borrow().clone() {
             return Ending::Stopped(why);
         }
+        if let Err(why) = self.files.borrow_mut().check() {
+            return self.stop(&why, false);
+        }
         let begun = std::time::Instant::now();
         if let Err(error) = self.apply(batch) {
             let ending = self.judge(&error, false);
@@ -308,6 +316,10 @@ impl Thread {
             let ending = self.judge(&error, true);
             self.roll_back();
             return ending;
+        }
+        // Before anything is acknowledged: was it written to where it will be found?
+        if let Err(why) = self.files.borrow_mut().check() {
+            return self.stop(&why, true);
         }
         let after = fault::point(fault::AFTER_COMMIT);
         self.counters.batch(batch.len(), begun.elapsed());

@@ -1,7 +1,7 @@
 //! Export, import, rebuild and the mirror, over both backends.
 
 use super::kit::{Kit, event, summary};
-use crate::{EncodedEvent, Filter, Imported, Mirror, StoreError, export, import, rebuild};
+use crate::{EncodedEvent, Filter, Mirror, OwnLog, Restored, StoreError, export, rebuild, restore};
 use agentd_protocol::{Seq, SessionId, Summary};
 use bytes::Bytes;
 use std::io::Write as _;
@@ -25,12 +25,17 @@ async fn i2_an_export_imported_elsewhere_is_the_same_bytes() {
     for (here, there) in [(Kit::memory(), Kit::sqlite()), (Kit::sqlite(), Kit::memory())] {
         let session = here.created(1_200).await;
         let exported = export(&*here.log, session, 0, 0).await.unwrap();
-        let imported = import(&*there.log, &exported, &mut there.stamp(), row)
-            .await
-            .unwrap();
+        let imported = restore(
+            &*there.log,
+            &OwnLog::vouched(exported.clone()),
+            &mut there.stamp(),
+            row,
+        )
+        .await
+        .unwrap();
         assert_eq!(
             imported,
-            Imported {
+            Restored {
                 session,
                 from: session,
                 head: 1_200
@@ -50,7 +55,14 @@ async fn an_import_under_a_taken_id_changes_the_id_and_nothing_else() {
         if deleted {
             assert!(kit.log.delete(session).await.unwrap());
         }
-        let imported = import(&*kit.log, &exported, &mut kit.stamp(), row).await.unwrap();
+        let imported = restore(
+            &*kit.log,
+            &OwnLog::vouched(exported.clone()),
+            &mut kit.stamp(),
+            row,
+        )
+        .await
+        .unwrap();
         assert_ne!(imported.session, session);
         let copy = export(&*kit.log, imported.session, 0, 0).await.unwrap();
         assert_eq!(copy, lines(imported.session, 3));
@@ -61,7 +73,14 @@ async fn an_import_under_a_taken_id_changes_the_id_and_nothing_else() {
 async fn i2_an_import_with_a_gap_or_a_stranger_is_refused_and_leaves_nothing() {
     let kit = Kit::memory();
     let (a, b) = (kit.session(), kit.session());
-    let reason = async |lines: Vec<Bytes>| match import(&*kit.log, &lines, &mut kit.stamp(), row).await {
+    let reason = async |lines: Vec<Bytes>| match restore(
+        &*kit.log,
+        &OwnLog::vouched(lines.clone()),
+        &mut kit.stamp(),
+        row,
+    )
+    .await
+    {
         Err(StoreError::BadImport { line, reason }) => (line, reason),
         other => panic!("{other:?}"),
     };
@@ -92,9 +111,14 @@ async fn i2_an_import_with_a_gap_or_a_stranger_is_refused_and_leaves_nothing() {
     assert_eq!(reason(vec![Bytes::from_static(b"{}")]).await.0, 1);
     let refuse = |_, _: &[EncodedEvent]| Err("no".to_owned());
     assert!(
-        import(&*kit.log, &lines(a, 2), &mut kit.stamp(), refuse)
-            .await
-            .is_err()
+        restore(
+            &*kit.log,
+            &OwnLog::vouched(lines(a, 2).clone()),
+            &mut kit.stamp(),
+            refuse
+        )
+        .await
+        .is_err()
     );
     assert_eq!(
         kit.listed(Filter {
@@ -115,7 +139,9 @@ async fn an_unknown_event_type_survives_an_import() {
         r#"{{"v":1,"session":"{session}","seq":2,"at":"2026-11-20T09:00:00.123Z","by":"agentd","type":"moon.landed","x":1.10}}"#
     );
     all.push(newer.into());
-    import(&*kit.log, &all, &mut kit.stamp(), row).await.unwrap();
+    restore(&*kit.log, &OwnLog::vouched(all.clone()), &mut kit.stamp(), row)
+        .await
+        .unwrap();
     let watched = kit.log.watch(Some(1), 1).await.unwrap();
     assert_eq!(
         (watched.events[0].kind.as_str(), &watched.events[0].body),

@@ -203,5 +203,6 @@ pub(crate) fn summary(session: SessionId, name: &str) -> Summary {
         paused: false,
         wake_at: None,
         resumable: false,
+        limits: None,
     }
 }

@@ -335,7 +335,7 @@ fn the_detail_of_a_call_is_exactly_what_will_happen() {
     world.put("f", "a\nb\n");
     let beneath = Beneath::open(&world.root()).unwrap();
     let registry = Registry::builtin(&world.limits);
-    let detail = |name: &str, input: Value| registry.prepare(name, &input).unwrap().detail(&beneath);
+    let detail = |name: &str, input: Value| registry.prepare(name, &input).unwrap().detail(&beneath).unwrap();
     let edit = |old: &str| json!({ "file_path": "f", "old_string": old, "new_string": "x" });
     assert_eq!(
         detail("Edit", edit("b")),
@@ -354,7 +354,13 @@ fn the_detail_of_a_call_is_exactly_what_will_happen() {
     assert!(detail("Write", outside).contains("is outside the working directory"));
     let command = "x".repeat(100_000);
     let shown = detail("Bash", json!({ "command": command }));
-    assert_eq!(shown, format!("{command}\n(in {})", world.root().display()));
+    assert_eq!(shown, command, "all of it, and nothing of ours");
+    let endless = json!({ "file_path": "new", "content": "1\n".repeat(300_000) });
+    let refused = registry.prepare("Write", &endless).unwrap().detail(&beneath);
+    assert!(
+        refused.unwrap_err().contains("do it in smaller parts"),
+        "it is not cut"
+    );
     assert_eq!(
         detail("Grep", json!({ "pattern": "x", "path": "src" })),
         "Grep \"x\" in src"

@@ -280,7 +280,13 @@ fn a_person_sees_the_patch_as_a_diff_or_why_it_fails() {
     world.put("a", "1\n").put("b", "2\n");
     let beneath = Beneath::open(&world.root()).unwrap();
     let registry = Registry::builtin(&world.limits);
-    let detail = |input: Value| registry.prepare("ApplyPatch", &input).unwrap().detail(&beneath);
+    let detail = |input: Value| {
+        registry
+            .prepare("ApplyPatch", &input)
+            .unwrap()
+            .detail(&beneath)
+            .unwrap()
+    };
     assert_eq!(
         detail(envelope("*** Update File: a\n@@\n-1\n+x\n*** Delete File: b\n")),
         "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+x\n--- a/b\n+++ /dev/null\n@@ -1 +0,0 @@\n-2\n"

@@ -147,7 +147,7 @@ fn a_prepared_call_says_what_it_is_about() {
     );
     assert_eq!(
         (bash.title.as_str(), bash.effect, bash.idempotent),
-        ("Bash cargo test...", EffectClass::Exec, false)
+        ("Bash cargo test⏎# more", EffectClass::Exec, false)
     );
     let ls = prepare("Ls", &json!({}));
     assert_eq!(

@@ -28,7 +28,16 @@ fn i7_no_argument_of_a_servers_tool_means_what_it_means_to_a_tool_of_ours() {
     let input = json!({ "command": "ls", "path": "/etc/passwd", "file_path": "x/../y", "url": "http://h", "nothing": null });
     let prepared = registry.prepare("mcp__s__run", &input).unwrap();
     let arguments = input.to_string();
-    assert_eq!(prepared.subject, Subject::Remote { arguments });
+    let names = ["command", "path", "file_path", "url", "nothing"];
+    let Subject::Remote { version, .. } = prepared.subject.clone() else {
+        panic!("{prepared:?}");
+    };
+    let expected = Subject::Remote {
+        arguments,
+        version,
+        undeclared: names.map(str::to_owned).to_vec(),
+    };
+    assert_eq!(prepared.subject, expected);
     assert_eq!(prepared.input, input, "it goes to the server as it was judged");
     assert_eq!((prepared.effect, prepared.idempotent), (EffectClass::Exec, false));
     let empty = registry.prepare("mcp__s__run", &json!({})).unwrap();

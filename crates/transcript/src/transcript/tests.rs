@@ -1,3 +1,4 @@
+mod quoting;
 mod retelling;
 mod room;
 mod shape;

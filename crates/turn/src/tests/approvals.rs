@@ -115,6 +115,8 @@ fn scopes_reach_this_call_this_session_or_the_fleet() {
         let mut world = asking(LoopLimits::default());
         world.decide(Decision::Allow, scope).unwrap();
         assert_eq!(world.agent.durable().grants, grants);
+        let for_good = if rules.is_empty() { vec![] } else { grants.clone() };
+        assert_eq!(world.agent.durable().always, for_good);
         assert_eq!(world.rules, rules);
         world.end_tool(ok());
         world.call(&["Bash"]);

@@ -48,7 +48,7 @@ fn a_tool_call_resets_the_nudges() {
 
 #[test]
 fn a_plain_answer_and_a_switched_off_guard_do_not_nudge() {
-    for (retries, text) in [(2, "All tests pass."), (2, ""), (0, "Let me check:")] {
+    for (retries, text) in [(2, "All tests pass."), (0, "Let me check:")] {
         let mut world = World::running(LoopLimits {
             intent_retries: retries,
             ..LoopLimits::default()
@@ -56,6 +56,57 @@ fn a_plain_answer_and_a_switched_off_guard_do_not_nudge() {
         world.say(text);
         assert_eq!((world.reason(), world.notes()), (EndReason::Completed, vec![]));
     }
+}
+
+#[test]
+fn an_empty_answer_is_asked_for_once_more_and_then_warned_about() {
+    for (preset, empty) in [
+        (LoopLimits::default(), ""),
+        (
+            LoopLimits {
+                intent_retries: 0,
+                ..LoopLimits::default()
+            },
+            " \n",
+        ),
+    ] {
+        let mut world = World::running(preset);
+        world.tool_step("Read", json!({}), ok());
+        world.say(empty);
+        assert_eq!(
+            world.kinds(),
+            ["model.finished", "note.injected", "model.started"]
+        );
+        let mut answered = World::running(LoopLimits::default());
+        answered.say("");
+        answered.say("Done.");
+        assert_eq!(
+            (answered.reason(), answered.warnings()),
+            (EndReason::Completed, vec![])
+        );
+        world.say(empty);
+        assert_eq!(
+            world.kinds(),
+            ["model.finished", "warning.raised", "turn.finished"]
+        );
+        assert_eq!(world.warnings()[0].0, "empty_answer");
+        assert!(world.ended().reason == EndReason::Completed && !world.ended().succeeded());
+        world.check_log();
+    }
+}
+
+#[test]
+fn text_before_an_empty_answer_is_an_answer() {
+    let mut world = World::running(LoopLimits::default());
+    world.answer(
+        vec![Block::text("The file is there."), tool_use("Read", json!({}))],
+        StopReason::ToolUse,
+    );
+    world.judge(VerdictKind::Allow);
+    world.end_tool(ok());
+    world.say("");
+    assert_eq!(world.warnings(), []);
+    assert!(world.ended().succeeded());
 }
 
 #[test]
@@ -197,5 +248,48 @@ fn long_json_code_and_tables_do_not_stutter_and_the_guard_can_be_off() {
     });
     world.text(&"the ".repeat(900));
     world.say(&"the ".repeat(900));
+    assert_eq!(world.reason(), EndReason::Completed);
+}
+
+#[test]
+fn a_call_that_the_server_cannot_read_is_tried_once_more_and_then_told() {
+    let mut world = World::running(LoopLimits::default());
+    let miscalled = || ModelFailure {
+        advice: Some(Advice::Miscalled {
+            name: "Read".into(),
+            said: "<function=Read{".into(),
+        }),
+        spent: Some((
+            Usage {
+                input: 5,
+                ..Usage::default()
+            },
+            Some(0.5),
+        )),
+        ..ModelFailure::new(
+            FailureClass::InvalidRequest,
+            "HTTP 400: Failed to call a function",
+        )
+    };
+    world.fail_as(miscalled());
+    assert_eq!(world.kinds(), ["model.failed"]);
+    world.fire(TimerKey::Backoff);
+    world.fail_as(miscalled());
+    assert_eq!(
+        world.kinds(),
+        [
+            "model.finished",
+            "tool.proposed",
+            "tool.finished",
+            "model.started"
+        ]
+    );
+    let totals = world.agent.durable().totals;
+    assert_eq!(
+        (totals.usage.input, totals.cost_usd),
+        (10, 1.0),
+        "both attempts are paid for"
+    );
+    world.say("Done.");
     assert_eq!(world.reason(), EndReason::Completed);
 }

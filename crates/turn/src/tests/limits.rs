@@ -3,7 +3,7 @@
 use super::world::*;
 use crate::*;
 use agentd_protocol::*;
-use agentd_settings::{LimitOverrides, Settings};
+use agentd_settings::{LimitOverrides, Loaded};
 use serde_json::json;
 
 /// Tool steps until the turn does something else than the next one.
@@ -208,23 +208,54 @@ fn budgets_warn_once_near_the_end_and_then_stop_hard() {
         );
         world.send("more");
         assert_eq!(world.reason(), EndReason::Budget, "the budget is the session's");
-        let budget = Some(Budget::default());
-        world
-            .command(Command::Update {
-                title: None,
-                model: None,
-                mode: None,
-                labels: None,
-                budget,
-            })
-            .unwrap();
-        world.send("and now?");
+        set_budget(&mut world, of);
+        assert_eq!(world.state(), RunState::Failed, "the same budget is used up, too");
+        set_budget(&mut world, Budget::default());
         assert_eq!(
             world.joined().last().map(Vec::len),
             Some(2),
             "what could not join before joins now"
         );
+        world.say("Done.");
+        assert_eq!(world.reason(), EndReason::Completed);
+        set_budget(&mut world, of);
+        assert_eq!(
+            world.kinds(),
+            ["session.updated"],
+            "nothing was stopped that could go on"
+        );
+        world.check_log();
     }
+}
+
+fn set_budget(world: &mut World, budget: Budget) {
+    let command = Command::Update {
+        title: None,
+        model: None,
+        mode: None,
+        labels: None,
+        budget: Some(budget),
+    };
+    world.command(command).unwrap();
+}
+
+#[test]
+fn a_paused_session_goes_on_with_a_raised_budget_when_it_is_resumed() {
+    let mut world = budget(Budget {
+        steps: 2,
+        ..Budget::default()
+    });
+    take_steps(&mut world, 99);
+    assert_eq!(world.reason(), EndReason::Budget);
+    let reason = "wait".to_owned();
+    world.command(Command::Pause { reason }).unwrap();
+    set_budget(&mut world, Budget::default());
+    assert_eq!(world.state(), RunState::Paused);
+    set_budget(&mut world, Budget::default());
+    let reason = "go".to_owned();
+    world.command(Command::Resume { reason }).unwrap();
+    assert_eq!(world.state(), RunState::RunningModel);
+    assert_eq!(world.joined().last().map(Vec::len), Some(1), "it is told once");
 }
 
 #[test]
@@ -345,10 +376,11 @@ fn pauses_and_the_time_between_two_incarnations_are_not_work() {
 
 /// What a session gets that asks for a preset, by the shipped settings.
 fn preset(preset: Preset) -> LoopLimits {
-    Settings::default().limits(LimitOverrides {
+    let asked = LimitOverrides {
         preset: Some(preset),
         ..LimitOverrides::default()
-    })
+    };
+    Loaded::default().limits(&asked).0
 }
 
 #[test]

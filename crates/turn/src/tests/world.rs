@@ -600,6 +600,7 @@ impl World {
                 input: format!("the hash of {name}"),
                 ..Binding::default()
             }),
+            about: Box::default(),
             talk: (name == "Task").then(|| {
                 Talk::Delegate(Delegation {
                     purpose: "a part".into(),

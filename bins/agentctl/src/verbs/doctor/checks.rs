@@ -5,13 +5,12 @@ use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::dial::Chosen;
 use crate::failure::Failure;
-use crate::render::{count, word};
-use crate::verbs::config::loaded;
+use crate::render::{count, hanging, word};
+use crate::verbs::config::{loaded, of_daemon};
 use crate::verbs::doctor::Check;
 use agentd_client::{Client, ClientError};
-use agentd_protocol::{FailureClass, ModelStatus, NodeStatus, Timestamp};
-use agentd_settings::{HooksConfig, Loaded, SandboxConfig};
-use serde::Deserialize;
+use agentd_protocol::{FailureClass, HangingFiles, ModelStatus, NodeStatus, Timestamp};
+use agentd_settings::{Loaded, RuleConfig, Settings};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt as _;
@@ -46,13 +45,22 @@ pub(super) async fn all(ctx: &mut Ctx) -> Vec<Check> {
         .as_deref()
         .filter(|_| status.is_some())
         .and_then(agentd_sandbox::noted_choice);
-    let ours = settings.as_ref().ok().map(|loaded| &loaded.settings);
-    let sandbox = theirs.as_ref().map(|theirs| &theirs.sandbox);
-    let sandbox = sandbox.or_else(|| ours.map(|ours| &ours.sandbox));
-    checks.extend(super::sandbox::checks(in_use, sandbox, found.as_ref()));
-    let hooks = theirs.as_ref().map(|theirs| &theirs.hooks);
-    let hooks = hooks.or_else(|| ours.map(|ours| &ours.hooks));
-    checks.extend(hooks.and_then(super::hooks::check));
+    let theirs = theirs.as_ref().map(|theirs| &theirs.settings);
+    let in_force = theirs.or_else(|| settings.as_ref().ok().map(|loaded| &loaded.settings));
+    let level = in_use.as_ref().and_then(|level| level.as_ref().ok()).copied();
+    checks.extend(super::sandbox::checks(
+        in_use,
+        in_force.map(|settings| &settings.sandbox),
+        found.as_ref(),
+    ));
+    if let (Some(level), Some(settings)) = (level, in_force) {
+        let permission = &settings.permission;
+        let rules = permission.builtin.iter().chain(&permission.rules);
+        let rules: Vec<String> = rules.map(RuleConfig::text).collect();
+        let home = ctx.environment.get("HOME").map(Path::new);
+        checks.extend(super::sandbox::reading(home, &rules, level));
+    }
+    checks.extend(in_force.and_then(|settings| super::hooks::check(&settings.hooks)));
     checks.push(bash(ctx));
     checks.push(ctags(ctx.environment.find_on_path("ctags")));
     checks.push(clock(now()));
@@ -71,18 +79,20 @@ fn program(ctx: &Ctx) -> Check {
 }
 
 /// The settings that the daemon has: it may have been started with others than this program reads.
-#[derive(Debug, Deserialize)]
+#[derive(Debug)]
 struct Theirs {
     files: Vec<String>,
-    sandbox: SandboxConfig,
-    hooks: HooksConfig,
+    settings: Settings,
 }
 
 impl Theirs {
     /// An older daemon does not tell them.
     async fn of(client: &Client) -> Option<Self> {
-        let mut facts = client.diagnostics().await.ok()?;
-        serde_json::from_value(facts.get_mut("config")?.take()).ok()
+        let shown = of_daemon(client).await.ok()?;
+        Some(Self {
+            files: shown.files,
+            settings: shown.settings.try_into().ok()?,
+        })
     }
 
     fn check(&self) -> Check {
@@ -167,6 +177,12 @@ async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) ->
             format!("{}, {}", status.store, count(status.sessions, "session")),
         )
     }));
+    checks.extend(
+        status
+            .iter()
+            .flat_map(|status| &status.hanging)
+            .map(hanging_files),
+    );
     checks.push(damage(client.check_store().await));
     match client.models().await {
         Ok(models) => {
@@ -180,6 +196,12 @@ async fn with_daemon(ctx: &Ctx, client: &Client, status: Option<&NodeStatus>) ->
         )),
     }
     checks
+}
+
+fn hanging_files(files: &HangingFiles) -> Check {
+    let fix = "see what is wrong with the mount (a dead server, a frozen disk, a stopped FUSE program); its sessions go on \
+               when it answers";
+    Check::fail("files", hanging(files), fix)
 }
 
 /// What is wrong with the bytes of the store.

@@ -1,9 +1,13 @@
 //! What confines the commands of agents on this machine.
 
 use crate::verbs::doctor::Check;
+use agentd_policy::{Policy, Rule, Source, by_text_only};
 use agentd_protocol::SandboxLevel;
-use agentd_sandbox::{Finding, Findings, Refusal, Wanted, choose};
+use agentd_sandbox::{
+    Finding, Findings, RISK_OF_NONE, Refusal, Wanted, choose, gaps, gaps_in_words, guards, secret_settings,
+};
 use agentd_settings::{Network, SandboxChoice, SandboxConfig};
+use std::path::Path;
 
 /// From this version on Landlock keeps signals and abstract sockets inside.
 const SCOPES: u32 = 6;
@@ -28,13 +32,20 @@ pub(super) fn checks(
             format!("no session can be created: {}", why.message),
             why.fix,
         )],
-        Ok(SandboxLevel::None) => vec![Check::warn(
-            "sandbox",
-            "commands of agents run without a kernel sandbox, as the settings ask",
-            "set sandbox.level = \"auto\", unless this machine is itself the sandbox",
-        )],
+        Ok(SandboxLevel::None) => {
+            let mut checks = vec![Check::warn(
+                "sandbox",
+                format!(
+                    "commands of agents run without a kernel sandbox, as the settings ask: {RISK_OF_NONE}"
+                ),
+                "set sandbox.level = \"auto\", unless this machine is itself the sandbox",
+            )];
+            checks.extend(levels(found));
+            checks
+        }
         Ok(level) => {
             let mut checks = vec![used(level, found, settings)];
+            checks.extend(levels(found));
             checks.extend(found.into_iter().flat_map(|found| limits(level, found)));
             checks
         }
@@ -62,10 +73,7 @@ fn used(level: SandboxLevel, found: Option<&Findings>, settings: Option<&Sandbox
         let message = format!("commands run isolated: namespaces, Landlock {abi}, seccomp; {network}");
         return Check::ok("sandbox", message);
     }
-    let message = format!(
-        "commands run confined: Landlock {abi}, seccomp; no network. Only permission rules guard .git/hooks, .git/config \
-         and the permission bits of files outside of the working directory"
-    );
+    let message = format!("commands run confined: Landlock {abi}, seccomp; no network");
     match found.map(|found| &found.isolated) {
         Some(Finding::Missing(why)) => Check::warn(
             "sandbox",
@@ -79,18 +87,97 @@ fn used(level: SandboxLevel, found: Option<&Findings>, settings: Option<&Sandbox
     }
 }
 
+/// Level by level, what is guarded on this machine and what is not.
+fn levels(found: Option<&Findings>) -> Vec<Check> {
+    let level = |name: &'static str, level| {
+        let missing = found.and_then(|found| match (level, &found.isolated, &found.confined) {
+            (SandboxLevel::Isolated, Finding::Missing(why), _)
+            | (SandboxLevel::Confined, _, Finding::Missing(why)) => Some(why),
+            _ => None,
+        });
+        let all = guards().len();
+        let held = all - gaps(level, found).len();
+        Check::ok(
+            name,
+            match (missing, gaps_in_words(level, found)) {
+                (Some(why), _) => format!("does not work here: {}", why.message),
+                (None, gaps) if gaps.is_empty() => format!("guards {held} of {all}"),
+                (None, gaps) => format!("guards {held} of {all}. {gaps}"),
+            },
+        )
+    };
+    vec![
+        level("isolated", SandboxLevel::Isolated),
+        level("confined", SandboxLevel::Confined),
+        level("none", SandboxLevel::None),
+    ]
+}
+
+/// What commands of agents may not read, as far as something has to be said of it: settings that hold credentials are kept
+/// from them, and some rules only bind their text.
+pub(super) fn reading(home: Option<&Path>, rules: &[String], level: SandboxLevel) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let secret = home.map(secret_settings).unwrap_or_default();
+    if !secret.is_empty() && level != SandboxLevel::None {
+        let names: Vec<String> = secret.iter().map(|path| path.display().to_string()).collect();
+        checks.push(Check::warn(
+            "settings",
+            format!("commands may not read {}: it holds what looks like a credential", names.join(" and ")),
+            "move the credential into a credential helper or into ~/.git-credentials, so that the rest can be read",
+        ));
+    }
+    let parsed = rules
+        .iter()
+        .filter_map(|rule| Rule::parse(rule, Source::Operator).ok());
+    let policy = Policy::new(home.and_then(Path::to_str)).with(parsed.collect());
+    let text = by_text_only(&policy, level);
+    if !text.is_empty() {
+        let shown: Vec<&str> = text.iter().take(3).map(String::as_str).collect();
+        let more = if text.len() > shown.len() { ", ..." } else { "" };
+        checks.push(Check::warn(
+            "rules",
+            format!(
+                "{} rules that forbid reading bind commands by text only: {}{more}",
+                text.len(),
+                shown.join(", ")
+            ),
+            "keep such files out of working directories; `agentctl help rules` says what text can tell",
+        ));
+    }
+    checks
+}
+
 /// What the kernel does not limit here.
 fn limits(level: SandboxLevel, found: &Findings) -> Vec<Check> {
-    let mut checks = Vec::new();
+    let mut checks = vec![names(found)];
     if found.landlock_abi < SCOPES && level != SandboxLevel::Isolated {
         checks.push(Check::warn(
             "signals",
             "Landlock of this kernel does not keep commands from signalling other processes of their user",
-            "boot Linux 6.12 or later, or install bubblewrap",
+            "boot Linux 6.12 or later, or make the level isolated work",
         ));
     }
     checks.extend(bounds(found));
     checks
+}
+
+/// Whether commands are kept from names that run code, and from modes and times outside of the working directory.
+fn names(found: &Findings) -> Check {
+    match &found.broker {
+        Finding::Works => Check::ok(
+            "names",
+            "commands cannot write git metadata and other protected names, nor change modes and times outside",
+        ),
+        Finding::Missing(why) => Check::warn(
+            "names",
+            format!(
+                "only permission rules keep commands from git metadata and other protected names, and from the modes \
+                 and times of their user's files: {}",
+                why.message
+            ),
+            why.fix.clone(),
+        ),
+    }
 }
 
 /// Who holds the commands of a session to what they may use.
@@ -150,15 +237,35 @@ mod tests {
             })
         };
         Findings {
-            isolated: finding(isolated, "bubblewrap"),
+            isolated: finding(isolated, "namespaces"),
+            builder: agentd_sandbox::Builder::default(),
             confined: finding(confined, "Landlock"),
             landlock_abi: 7,
             root,
+            broker: Finding::Works,
             kernel: KernelLimits {
                 processes: !root,
                 memory: !root,
             },
         }
+    }
+
+    #[test]
+    fn what_commands_may_not_read_is_told() {
+        let home = tempfile::tempdir().unwrap();
+        let rules = ["deny Read(**/.env)".to_owned(), "deny Read(~/.ssh/**)".to_owned()];
+        let messages = |level| -> Vec<String> {
+            let checks = reading(Some(home.path()), &rules, level);
+            checks.into_iter().map(|check| check.message).collect()
+        };
+        let confined = messages(SandboxLevel::Confined);
+        assert_eq!(
+            confined,
+            ["1 rules that forbid reading bind commands by text only: deny Read(**/.env)"]
+        );
+        std::fs::write(home.path().join(".gitconfig"), "[github]\n token = x\n").unwrap();
+        assert!(messages(SandboxLevel::Confined)[0].contains("/.gitconfig: it holds"));
+        assert!(messages(SandboxLevel::None)[0].starts_with("2 rules"));
     }
 
     #[test]
@@ -178,10 +285,23 @@ mod tests {
         assert!(
             lower[0]
                 .message
-                .ends_with("isolated does not work here: no bubblewrap"),
+                .ends_with("isolated does not work here: no namespaces"),
             "{lower:?}"
         );
-        assert_eq!(lower[0].fix.as_deref(), Some("install bubblewrap"));
+        assert_eq!(lower[0].fix.as_deref(), Some("install namespaces"));
+        let of = |name: &str| {
+            let mut named = lower.iter().filter(|check| check.check == name);
+            named.next().unwrap().message.clone()
+        };
+        assert_eq!(of("isolated"), "does not work here: no namespaces");
+        assert!(
+            of("confined").ends_with("by text only: denied reads in the working directory"),
+            "{lower:?}"
+        );
+        assert!(
+            of("none").contains("not guarded: modes, owners and times"),
+            "{lower:?}"
+        );
         let warned = |name: &str| {
             lower
                 .iter()
@@ -207,6 +327,22 @@ mod tests {
                 "start agentd; then ask again"
             )]
         );
+    }
+
+    #[test]
+    fn names_that_nothing_guards_are_told() {
+        let refusal = Refusal {
+            message: "EBUSY".to_owned(),
+            fix: "leave the container".to_owned(),
+        };
+        let gap = Findings {
+            broker: Finding::Missing(refusal),
+            ..found(true, true, false)
+        };
+        let told = checks(None, Some(&SandboxConfig::default()), Some(&gap));
+        let names = told.iter().find(|check| check.check == "names").unwrap();
+        assert!(names.message.ends_with("files: EBUSY"), "{names:?}");
+        assert_eq!(names.fix.as_deref(), Some("leave the container"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn every_topic_is_found_and_named_by_the_program() {
     for (name, text) in TOPICS {
-        assert_eq!(super::text(Some(name)).unwrap(), text);
+        assert!(super::text(Some(name)).unwrap().starts_with(text), "{name}");
         assert!(super::text(None).unwrap().contains(name), "{name}");
     }
 }

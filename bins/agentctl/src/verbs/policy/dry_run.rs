@@ -210,8 +210,14 @@ fn subject(about: &About) -> Subject {
             write: several.iter().any(|(op, _)| *op == PathOp::Write),
             paths: several.iter().map(|(_, path)| path.clone()).collect(),
         },
-        About::Remote { arguments } => Subject::Remote {
+        About::Remote {
+            arguments,
+            version,
+            undeclared,
+        } => Subject::Remote {
             arguments: arguments.clone(),
+            version: version.clone(),
+            undeclared: undeclared.clone(),
         },
         About::Nothing => Subject::Nothing,
     }

@@ -21,6 +21,8 @@ pub(super) struct Explained {
     scopes: Vec<Scope>,
     grant: Option<String>,
     risks: Vec<String>,
+    /// Denials of reading that look at a command's text and hold it to nothing.
+    text_only: Vec<String>,
 }
 
 /// One command of the line.
@@ -55,7 +57,14 @@ impl Explained {
             scopes: judgement.scopes,
             grant: judgement.grant,
             risks: judgement.risks,
+            text_only: Vec::new(),
         }
+    }
+
+    /// Adds the rules that bind this command by its text only.
+    pub(super) fn by_text_only(mut self, rules: Vec<String>) -> Self {
+        self.text_only = rules;
+        self
     }
 
     /// The verdict in one word.
@@ -103,6 +112,9 @@ impl Explained {
         }
         for risk in &self.risks {
             line("risk", &one_line(risk, 400));
+        }
+        for rule in &self.text_only {
+            line("limit", &format!("{}: by text only", one_line(rule, 200)));
         }
         if let Some(grant) = &self.grant {
             line(
@@ -167,7 +179,9 @@ mod tests {
              rule     Bash(rm -rf:*) (built-in rule)\n\
              why      the built-in rule Bash(rm -rf:*) forbids this\n\
              part     allow cargo test  Bash(cargo test:*)\n\
-             part     deny  rm -rf /  Bash(rm -rf:*)  <- decides\n"
+             part     deny  rm -rf /  Bash(rm -rf:*)  <- decides\n\
+             writes   /\n\
+             risk     it writes /\n"
         );
     }
 

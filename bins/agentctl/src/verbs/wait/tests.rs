@@ -14,7 +14,7 @@ fn row(state: RunState) -> Summary {
 }
 
 fn code(state: RunState, last: Option<EndReason>, what: WaitFor) -> Option<u8> {
-    outcome(&row(state), last, what).map(|exit| exit.0)
+    outcome(&row(state), last.map(Exit::of_turn), what).map(|exit| exit.0)
 }
 
 #[test]
@@ -64,10 +64,13 @@ fn a_session_that_waits_for_a_person_is_blocked() {
             "{wait:?}"
         );
     }
-    assert_eq!(
-        code(RunState::Waiting(WaitReason::RateLimit), None, WaitFor::Idle),
-        None
-    );
+    for wait in [WaitReason::RateLimit, WaitReason::Workspace] {
+        assert_eq!(
+            code(RunState::Waiting(wait), None, WaitFor::Idle),
+            None,
+            "{wait:?}"
+        );
+    }
     assert_eq!(
         code(RunState::Waiting(WaitReason::Approval), None, WaitFor::Closed),
         None
@@ -84,4 +87,53 @@ fn closed_and_approval_wait_for_just_that() {
         Some(5),
         "it will never ask"
     );
+}
+
+fn event(seq: Seq, body: &serde_json::Value) -> News {
+    let mut event = json!({
+        "v": 1, "session": agentd_protocol::SessionId::NIL, "seq": seq, "at": "2026-11-20T09:00:00Z", "by": "user:ana"
+    });
+    let fields = body.as_object().unwrap().clone();
+    event.as_object_mut().unwrap().extend(fields);
+    News::Event(Box::new(serde_json::from_value(event).unwrap()), String::new())
+}
+
+fn finished(seq: Seq, reason: &str) -> News {
+    let usage = json!({ "input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "reasoning": 0 });
+    event(
+        seq,
+        &json!({ "type": "turn.finished", "reason": reason, "text": "", "steps": 1, "tool_calls": 0, "usage": usage }),
+    )
+}
+
+#[test]
+fn the_last_turn_counts_once_everything_was_replayed() {
+    let mut seen = Seen::default();
+    let started = event(2, &json!({ "type": "turn.started", "inputs": [] }));
+    for past in [finished(1, "completed"), started, finished(3, "cancelled")] {
+        seen.take(&past);
+        assert!(!seen.due, "an older turn's end in the replay is no answer");
+    }
+    seen.take(&News::Synced(Box::new(agentd_protocol::Synced {
+        seq: 3,
+        status: row(RunState::Idle).status,
+        approvals: Vec::new(),
+        partial: None,
+    })));
+    assert!(seen.due);
+    assert_eq!(seen.last.map(|(reason, _)| reason), Some(EndReason::Cancelled));
+    // The row knows of an event that is still on the way.
+    let mut ahead = row(RunState::Idle);
+    ahead.seq = 5;
+    assert!(!seen.covers(&ahead));
+    seen.take(&event(4, &json!({ "type": "turn.started", "inputs": [] })));
+    assert_eq!((seen.due, seen.last), (true, None));
+    assert!(!seen.covers(&ahead));
+    seen.take(&finished(5, "model_error"));
+    assert!(seen.due && seen.covers(&ahead));
+    assert_eq!(seen.last.map(|(reason, _)| reason), Some(EndReason::ModelError));
+    // After a new connection the past is replayed again.
+    seen.take(&News::Retrying);
+    seen.take(&finished(6, "completed"));
+    assert!(!seen.due);
 }

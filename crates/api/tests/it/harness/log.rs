@@ -85,6 +85,7 @@ impl Log {
             expires_at: None,
             grant: None,
             binding: None,
+            about: agentd_protocol::About::default(),
         };
         let open = OpenApproval {
             approval,
@@ -103,6 +104,7 @@ impl Log {
             level: 0,
             root: None,
             path: Vec::new(),
+            about: agentd_protocol::About::default(),
         };
         let edit = |row: &mut Summary| {
             row.open_approvals.push(open);
@@ -167,5 +169,6 @@ fn blank(session: SessionId) -> Summary {
         paused: false,
         wake_at: None,
         resumable: false,
+        limits: None,
     }
 }

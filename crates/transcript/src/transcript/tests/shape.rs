@@ -3,7 +3,7 @@
 use super::*;
 
 /// What a strict provider would refuse.
-fn wrong(messages: &[Arc<Message>]) -> Option<String> {
+pub(super) fn wrong(messages: &[Arc<Message>]) -> Option<String> {
     let lost = unanswered(messages);
     if !lost.is_empty() {
         return Some(format!(
@@ -33,7 +33,7 @@ fn wrong(messages: &[Arc<Message>]) -> Option<String> {
 }
 
 /// Everything, in any order: also what no session would ever write.
-fn anything() -> impl Strategy<Value = EventBody> {
+pub(super) fn anything() -> impl Strategy<Value = EventBody> {
     let compacted = (0_u64..60).prop_map(|to_seq| {
         ContextCompacted {
             to_seq,

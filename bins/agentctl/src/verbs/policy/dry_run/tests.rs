@@ -122,6 +122,7 @@ fn rules_grants_and_the_mode_of_the_session_count_from_when_they_were_given() {
         expires_at: None,
         grant: Some("Bash(make)".into()),
         binding: None,
+        about: agentd_protocol::About::default(),
     });
     log.push(ApprovalDecided {
         approval,

@@ -1,0 +1,246 @@
+//! `approve`, `deny`, `answer`: what becomes of what is open.
+
+use super::naming::{is_session, like_an_id, named, of_session};
+use super::reading::read;
+use super::{LINE, open};
+use crate::cli::{AnswerArgs, DecideArgs};
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::{ApprovalRow, question_lines};
+use crate::talk::choice_of;
+use crate::values;
+use crate::verbs::lifecycle::confirm;
+use agentd_client::Client;
+use agentd_protocol::{DecideParams, Decided, Decision, Fault, Selector};
+
+/// Digits of a hash that tell enough.
+const SUM: usize = 8;
+
+pub(crate) async fn decide(ctx: &mut Ctx, args: &DecideArgs, decision: Decision) -> Result<Exit, Failure> {
+    let client = ctx.connect().await?;
+    let many = args.all || args.like.is_some();
+    let (targets, reason) = if many {
+        (chosen(ctx, &client, args, decision).await?, None)
+    } else if decision == Decision::Deny && args.reason.is_none() {
+        with_reason(&client, &args.targets).await?
+    } else {
+        (args.targets.clone(), None)
+    };
+    let targets = if !many && decision == Decision::Allow {
+        read_before(ctx, &client, args, targets).await?
+    } else {
+        targets
+    };
+    let reason = args.reason.clone().or(reason);
+    let params = |approval: String| DecideParams {
+        approval,
+        decision: Some(decision),
+        scope: args.scope.into(),
+        answer: None,
+        message: reason.clone(),
+    };
+    decide_each(ctx, &client, targets.into_iter().map(params).collect(), many).await
+}
+
+/// Those of `--all` or `--like`, after the person has seen and confirmed them. What cannot be answered so stays open.
+async fn chosen(
+    ctx: &mut Ctx,
+    client: &Client,
+    args: &DecideArgs,
+    decision: Decision,
+) -> Result<Vec<String>, Failure> {
+    let rows = open(client, None, values::selector(&args.labels)).await?;
+    let mut rows = match &args.like {
+        Some(word) => like(client, word, rows).await?,
+        None => rows,
+    };
+    let allow = decision == Decision::Allow;
+    let left: Vec<ApprovalRow> = rows
+        .extract_if(.., |row| allow && !row.can_be_allowed(args.scope.into()))
+        .collect();
+    if !rows.is_empty() && !args.yes {
+        for row in &rows {
+            read(ctx, row)?;
+        }
+        let verb = if allow { "allow" } else { "deny" };
+        confirm(ctx, &format!("{verb} {} open approvals?", rows.len()))?;
+    }
+    for row in &left {
+        ctx.out.talk(&row.left_open());
+    }
+    if rows.is_empty() && left.is_empty() {
+        ctx.out.talk("nothing waits for a person");
+    }
+    Ok(rows.iter().map(|row| row.approval.to_string()).collect())
+}
+
+/// Shows each approval and asks for confirmation on a terminal. Scripts are not asked, because existing scripts cannot answer;
+/// the content is still printed, and `--sha256` restricts a script to content that was reviewed. A session name is resolved to
+/// the approval that was shown, so a newer question is never approved in its place.
+async fn read_before(
+    ctx: &mut Ctx,
+    client: &Client,
+    args: &DecideArgs,
+    targets: Vec<String>,
+) -> Result<Vec<String>, Failure> {
+    let all = open(client, None, Selector::default()).await?;
+    let asks = !args.yes && ctx.out.terminal.stdin && ctx.out.terminal.stderr;
+    let mut shown = Vec::new();
+    for target in targets {
+        // The daemon says what is wrong with a word that stands for nothing here.
+        let row = match named(&target, &all) {
+            Ok(row) => Some(row),
+            Err(_) => of_session(client, &target, &all).await,
+        };
+        if let Some(sum) = &args.sha256 {
+            same(row, sum)?;
+        }
+        let Some(row) = row else {
+            shown.push(target);
+            continue;
+        };
+        let id = row.approval;
+        if asks && row.can_be_allowed(args.scope.into()) {
+            read(ctx, row)?;
+            confirm(ctx, &format!("approve {}?", id.short()))?;
+        } else if !args.yes {
+            for line in question_lines(&row.open, LINE) {
+                ctx.out.talk(&line.text());
+            }
+        }
+        shown.push(id.to_string());
+    }
+    Ok(shown)
+}
+
+/// Checks the content against a hash that the caller has reviewed.
+fn same(row: Option<&ApprovalRow>, sum: &str) -> Result<(), Failure> {
+    let sum = sum.trim().to_ascii_lowercase();
+    if sum.len() >= SUM && row.is_some_and(|row| row.sha256.starts_with(&sum)) {
+        return Ok(());
+    }
+    let what = "what is asked does not have this SHA-256; nothing was approved";
+    Err(Fault::conflict("other_content", what)
+        .hint("read it with `agentctl approvals APPROVAL`; at least 8 digits are needed")
+        .into())
+}
+
+/// `deny ID "not there"`: the words behind what is denied that stand for no approval and no session.
+async fn with_reason(client: &Client, words: &[String]) -> Result<(Vec<String>, Option<String>), Failure> {
+    let mut named = 1;
+    while let Some(word) = words.get(named) {
+        if !like_an_id(word) && !is_session(client, word).await? {
+            break;
+        }
+        named += 1;
+    }
+    for word in words.iter().skip(named) {
+        // Not a reason, but one of several that is mistyped; it will say so.
+        if like_an_id(word) || is_session(client, word).await? {
+            return Ok((words.to_vec(), None));
+        }
+    }
+    let (targets, reason) = words.split_at(named.min(words.len()));
+    Ok((targets.to_vec(), (!reason.is_empty()).then(|| reason.join(" "))))
+}
+
+/// The open questions about the same as this one, with itself: the same tool and arguments, in the same directory, with the
+/// same environment, programs and files. The same text elsewhere is another question.
+async fn like(client: &Client, word: &str, rows: Vec<ApprovalRow>) -> Result<Vec<ApprovalRow>, Failure> {
+    // Whatever the labels choose: the one that is named may be elsewhere.
+    let all = open(client, None, Selector::default()).await?;
+    let named = named(word, &all)?;
+    let Some(likeness) = named.likeness() else {
+        let what =
+            "only questions about a tool call can be alike, and this one says of nothing what it is bound to";
+        return Err(Fault::invalid("nothing_alike", what)
+            .hint("name each approval, or use --all")
+            .into());
+    };
+    Ok(rows
+        .into_iter()
+        .filter(|row| row.likeness() == Some(likeness))
+        .collect())
+}
+
+pub(crate) async fn answer(ctx: &mut Ctx, args: &AnswerArgs) -> Result<Exit, Failure> {
+    let client = ctx.connect().await?;
+    let (target, text) = if args.words {
+        (args.target.clone(), args.text.clone())
+    } else {
+        chosen_answer(&client, args).await?
+    };
+    let params = DecideParams {
+        approval: target,
+        decision: Some(Decision::Answer),
+        answer: Some(text),
+        message: args.reason.clone(),
+        ..DecideParams::default()
+    };
+    decide_each(ctx, &client, vec![params], false).await
+}
+
+/// The choice that the words stand for, else the words.
+async fn chosen_answer(client: &Client, args: &AnswerArgs) -> Result<(String, String), Failure> {
+    let all = open(client, None, Selector::default()).await?;
+    let row = match named(&args.target, &all) {
+        Ok(row) => Some(row),
+        Err(_) => of_session(client, &args.target, &all).await,
+    };
+    let Some(row) = row else {
+        return Ok((args.target.clone(), args.text.clone()));
+    };
+    let choice = choice_of(&args.text, &row.open.choices).map_err(|why| {
+        Failure::from(Fault::invalid("no_such_choice", why).hint("--text sends words as they are"))
+    })?;
+    Ok((row.approval.to_string(), choice.unwrap_or(&args.text).to_owned()))
+}
+
+const fn past(decision: Option<Decision>) -> &'static str {
+    match decision {
+        Some(Decision::Allow) => "allowed",
+        Some(Decision::Deny) => "denied",
+        Some(Decision::Answer | Decision::Expired | Decision::Withdrawn) | None => "answered",
+    }
+}
+
+/// Decides one after the other; a failure does not stop the rest. Of many, one that somebody answered meanwhile is none.
+async fn decide_each(
+    ctx: &mut Ctx,
+    client: &Client,
+    all: Vec<DecideParams>,
+    many: bool,
+) -> Result<Exit, Failure> {
+    let (mut exit, mut done) = (Exit::OK, Vec::<Decided>::new());
+    for params in all {
+        match client.decide(&params).await {
+            Ok(decided) => {
+                ctx.out.talk(&format!(
+                    "{} {} of {}",
+                    past(params.decision),
+                    decided.approval.short(),
+                    decided.session.short()
+                ));
+                done.push(decided);
+            }
+            Err(error) => {
+                let fault = Fault::from(error);
+                if many && matches!(fault.code.as_str(), "approval_decided" | "unknown_approval") {
+                    ctx.out.talk(&format!("answered meanwhile: {}", params.approval));
+                } else {
+                    exit = exit.or(ctx.out.failure(&fault.into()));
+                }
+            }
+        }
+    }
+    if !ctx.out.human() {
+        if ctx.out.format == crate::cli::Format::Name {
+            done.iter()
+                .try_for_each(|one| ctx.out.line(&one.approval.to_string()))?;
+        } else {
+            ctx.out.value(&done)?;
+        }
+    }
+    Ok(exit)
+}

@@ -1,0 +1,126 @@
+//! Which approval a word stands for.
+
+use crate::failure::Failure;
+use crate::render::ApprovalRow;
+use agentd_client::Client;
+use agentd_protocol::{Fault, FaultClass};
+
+/// The one that is open of a session, by any of the session's names.
+pub(super) async fn of_session<'a>(
+    client: &Client,
+    word: &str,
+    all: &'a [ApprovalRow],
+) -> Option<&'a ApprovalRow> {
+    let session = client.get(word).await.ok()?.session;
+    let mut theirs = all
+        .iter()
+        .filter(|row| row.session == session || row.open.root == Some(session));
+    theirs.next().filter(|_| theirs.next().is_none())
+}
+
+/// A mistyped id is no reason.
+pub(super) fn like_an_id(word: &str) -> bool {
+    let id = |c: char| c.is_ascii_hexdigit() || c == '-';
+    word.starts_with('@')
+        || (word.len() >= 4 && word.chars().all(id) && word.contains(|c: char| c.is_ascii_digit()))
+}
+
+pub(super) async fn is_session(client: &Client, word: &str) -> Result<bool, Failure> {
+    match client.get(word).await.map_err(Fault::from) {
+        Ok(_) => Ok(true),
+        Err(fault) => match fault.class {
+            FaultClass::NotFound | FaultClass::Invalid => Ok(false),
+            // Several have this name.
+            FaultClass::Conflict => Ok(true),
+            _ => Err(fault.into()),
+        },
+    }
+}
+
+pub(super) fn by_id<'a>(word: &str, all: &'a [ApprovalRow]) -> Vec<&'a ApprovalRow> {
+    all.iter()
+        .filter(|row| stands_for(word, row.approval.to_string()))
+        .collect()
+}
+
+/// Whether a word is an end of an id, with or without dashes.
+fn stands_for(word: &str, id: String) -> bool {
+    let plain = |id: String| id.replace('-', "");
+    let (word, id) = (plain(word.trim().to_ascii_lowercase()), plain(id));
+    word.len() >= 4 && (id.starts_with(&word) || id.ends_with(&word))
+}
+
+/// The one that a word stands for: an end of its id, or its session's where that has one open.
+pub(super) fn named<'a>(word: &str, all: &'a [ApprovalRow]) -> Result<&'a ApprovalRow, Failure> {
+    let mut found = by_id(word, all);
+    if found.is_empty() {
+        found = all
+            .iter()
+            .filter(|row| stands_for(word, row.session.to_string()))
+            .collect();
+    }
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => Err(
+            Fault::not_found("unknown_approval", format!("{word:?} is no open approval"))
+                .hint("`agentctl approvals` lists what is open")
+                .into(),
+        ),
+        several => Err(Fault::conflict(
+            "ambiguous_approval",
+            format!("{word:?} is not one open approval but {}", several.len()),
+        )
+        .hint("give more of the approval's id")
+        .into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::{ApprovalId, ApprovalKind, OpenApproval, SessionId, Timestamp};
+
+    fn row(approval: u8, session: u8) -> ApprovalRow {
+        ApprovalRow::from(OpenApproval {
+            approval: ApprovalId::from_bytes([approval; 16]),
+            kind: ApprovalKind::Tool,
+            session: SessionId::from_bytes([session; 16]),
+            tool_call: None,
+            tool: None,
+            title: String::new(),
+            detail: String::new(),
+            choices: Vec::new(),
+            scopes: Vec::new(),
+            asked_at: Timestamp(0),
+            expires_at: None,
+            grant: None,
+            input: None,
+            level: 0,
+            root: None,
+            path: Vec::new(),
+            about: agentd_protocol::About::default(),
+        })
+    }
+
+    #[test]
+    fn a_reason_is_told_from_an_id() {
+        for id in ["4f2a", "@last", "01997c0a-5b1e", "1234"] {
+            assert!(like_an_id(id), "{id}");
+        }
+        for words in ["use the staging database", "no", "added", "42", "", "later-1"] {
+            assert!(!like_an_id(words), "{words}");
+        }
+    }
+
+    #[test]
+    fn one_approval_is_named_by_an_end_of_its_id_or_of_its_sessions() {
+        let rows = [row(0x11, 0xaa), row(0x22, 0xbb), row(0x33, 0xbb)];
+        let found = |word: &str| named(word, &rows).ok().map(|row| row.approval);
+        assert_eq!(found("1111"), Some(rows[0].approval));
+        assert_eq!(found("AAAA"), Some(rows[0].approval));
+        assert_eq!(found("3333-3333"), Some(rows[2].approval));
+        for word in ["bbbb", "111", "9999", ""] {
+            assert_eq!(found(word), None, "{word:?}");
+        }
+    }
+}

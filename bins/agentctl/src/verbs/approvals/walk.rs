@@ -1,0 +1,133 @@
+//! `approvals -w`: through the inbox, one question after the other, and on to those that come.
+
+use super::open;
+use crate::cli::ApprovalsArgs;
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::{ApprovalRow, choices_line, decided_how};
+use crate::talk::{Pages, Typed, typed};
+use crate::values;
+use agentd_client::{Client, Push, Subscription};
+use agentd_protocol::{ApprovalId, Decision, Fault, WatchParams};
+use std::collections::BTreeSet;
+
+/// What becomes of one question.
+enum Step {
+    /// It was answered, here or elsewhere, or is left open.
+    Past,
+    /// The person has had enough.
+    Leave,
+}
+
+pub(super) async fn walk(ctx: &mut Ctx, client: &Client, args: &ApprovalsArgs) -> Result<Exit, Failure> {
+    let terminal = &ctx.out.terminal;
+    if !(terminal.stdin && terminal.stderr && ctx.out.human()) {
+        return Err(Failure::invalid(
+            "-w asks a person and needs a terminal",
+            "for programs: agentctl events -f --kind approval -o jsonl",
+        ));
+    }
+    let labels = values::selector(&args.labels);
+    let asked = WatchParams {
+        labels: labels.clone(),
+        kinds: vec!["approval.asked".to_owned()],
+        ..WatchParams::default()
+    };
+    // Before the first look, so that no question falls between the two.
+    let mut news = client.watch(&asked).await?;
+    let mut past = BTreeSet::<ApprovalId>::new();
+    loop {
+        let rows = open(client, args.session.clone(), labels.clone()).await?;
+        let mut rest = rows.iter().filter(|row| !past.contains(&row.approval));
+        let Some(row) = rest.next() else {
+            ctx.out
+                .talk("nothing more waits for a person; what comes is shown here, Ctrl-C leaves");
+            next(&mut news).await?;
+            continue;
+        };
+        let behind = rest.count();
+        past.insert(row.approval);
+        match one(ctx, client, row, behind).await? {
+            Step::Past => {}
+            Step::Leave => return Ok(Exit::OK),
+        }
+    }
+}
+
+/// Waits until somebody is asked something.
+async fn next(news: &mut Subscription) -> Result<(), Failure> {
+    loop {
+        match news.next().await {
+            Some(Push::Event(_)) => return Ok(()),
+            Some(Push::Ended(ended)) => return Err(Fault::unavailable("ended", ended.message).into()),
+            Some(_) => {}
+            None => return Err(Fault::unavailable("connection_lost", "the connection was lost").into()),
+        }
+    }
+}
+
+async fn one(ctx: &mut Ctx, client: &Client, row: &ApprovalRow, behind: usize) -> Result<Step, Failure> {
+    // What was typed for the last question must not answer this one.
+    let _ = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+    let mut pages = Pages::new(&row.open, ctx.out.terminal.person(), ctx.out.paint_talk());
+    show(ctx, &mut pages, behind);
+    loop {
+        let prompt = if pages.ended() {
+            format!("{}, Enter skips, /quit leaves: ", choices_line(&row.open))
+        } else {
+            format!(
+                "{}. Enter shows the next page, n [reason] denies, /quit leaves: ",
+                pages.place()
+            )
+        };
+        ctx.out.talk_always(&prompt);
+        let mut line = String::new();
+        match std::io::stdin().read_line(&mut line) {
+            Ok(1..) => {}
+            Ok(0) | Err(_) => return Ok(Step::Leave),
+        }
+        match typed(&line, Some(&row.open), false) {
+            Typed::Nothing if pages.ended() => return Ok(Step::Past),
+            Typed::Nothing => show(ctx, &mut pages, behind),
+            Typed::Detach => return Ok(Step::Leave),
+            Typed::Decide(answer) if pages.ended() || answer.decision == Decision::Deny => {
+                let decision = answer.decision;
+                return decide(ctx, client, row, decision, &answer.params(&row.open)).await;
+            }
+            Typed::Decide(_) => ctx.out.talk("read it to its end first"),
+            Typed::Unclear(why) => ctx.out.talk(&why),
+            Typed::Send(_) | Typed::Cancel | Typed::Resume | Typed::Compact | Typed::Help => {
+                ctx.out.talk(&choices_line(&row.open));
+            }
+        }
+    }
+}
+
+fn show(ctx: &mut Ctx, pages: &mut Pages, behind: usize) {
+    let page = pages.turn();
+    ctx.out.talk_always(&format!("{page}\n"));
+    if pages.ended() && behind > 0 {
+        ctx.out.talk(&format!("{behind} more behind this one"));
+    }
+}
+
+async fn decide(
+    ctx: &mut Ctx,
+    client: &Client,
+    row: &ApprovalRow,
+    decision: Decision,
+    params: &agentd_protocol::DecideParams,
+) -> Result<Step, Failure> {
+    let id = row.approval.short();
+    match client.decide(params).await.map_err(Fault::from) {
+        Ok(_) => ctx.out.talk(&format!("{} {id}", decided_how(decision))),
+        Err(fault) if matches!(fault.code.as_str(), "approval_decided" | "unknown_approval") => {
+            ctx.out.talk(&format!("answered meanwhile: {id}"));
+        }
+        Err(fault) => {
+            ctx.out.failure(&fault.into());
+        }
+    }
+    Ok(Step::Past)
+}

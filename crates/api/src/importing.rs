@@ -1,0 +1,151 @@
+//! What an imported log becomes: a session of the importer's making, with the file's lines as quotations behind it.
+
+use crate::api::Api;
+use crate::validate;
+use agentd_protocol::{
+    CreateParams, EVENT_VERSION, Event, EventBody, Fault, ImportParams, Principal, Recovered, SessionCreated,
+    SessionId, SessionImported, Timestamp,
+};
+use agentd_store::{ForeignLog, OwnLog, StoreError};
+use agentd_turn::{Agent, Config, Durable, Phase};
+use std::sync::Arc;
+
+/// What is listed of what was open.
+const MAX_CLOSED: usize = 100;
+/// Characters of what the importer says of the source.
+const MAX_SOURCE: usize = 200;
+/// Bytes that a quotation has around the line, and a frame around the quotation.
+const AROUND: u64 = 64 * 1024;
+
+impl Api {
+    /// The log that is stored for an import: first who imported what, then the session as the importer and the local
+    /// configuration want it, then the file.
+    pub(crate) async fn imported(
+        &self,
+        who: &Principal,
+        params: &ImportParams,
+        lines: Vec<bytes::Bytes>,
+    ) -> Result<OwnLog, Fault> {
+        if params.workdir.is_empty() {
+            let what = "the import does not say in which directory the session is to work";
+            return Err(Fault::invalid("workdir_missing", what)
+                .hint("give `workdir` (agentctl: -C DIR); the one in the file does not count"));
+        }
+        let most = self
+            .parts
+            .loaded
+            .settings
+            .limits
+            .max_frame_bytes
+            .saturating_sub(AROUND);
+        let foreign = ForeignLog::read(lines, usize::try_from(most).unwrap_or(usize::MAX))?;
+        // The stream of the nil session holds the fleet's rules: nobody may bring their own.
+        if foreign.from() == SessionId::NIL {
+            let what = "the stream of always-rules cannot be imported";
+            return Err(Fault::denied("rules_import", what));
+        }
+        let closed = closed(&foreign)?;
+        let source = validate::printable(params.source.as_deref().unwrap_or_default(), MAX_SOURCE);
+        let created = self.first_event_of(params, &source).await?;
+        let imported = SessionImported {
+            from: foreign.from(),
+            source,
+            sum: foreign.sum(),
+            events: u64::try_from(foreign.len()).unwrap_or(u64::MAX),
+            closed,
+        };
+        let (session, at) = (self.parts.clock.stamp().session(), self.parts.clock.now());
+        let head = head(session, who, at, [imported.into(), created.into()]);
+        Ok(foreign.quoted(&head, session, who, at)?)
+    }
+
+    /// The session's settings. The file is not asked, not even for a name: it could say that of another session.
+    async fn first_event_of(&self, params: &ImportParams, source: &str) -> Result<SessionCreated, Fault> {
+        let asked = params.clone();
+        let create = CreateParams {
+            title: Some(match asked.title {
+                Some(title) => title,
+                None => validate::title_of_import(source),
+            }),
+            workdir: asked.workdir,
+            model: asked.model,
+            mode: asked.mode,
+            labels: asked.labels,
+            preset: asked.preset,
+            max_turns: asked.max_turns,
+            thinking: asked.thinking,
+            budget: asked.budget,
+            tools: asked.tools,
+            rules: asked.rules,
+            agent: asked.agent,
+            ..CreateParams::default()
+        };
+        self.prepared(&create).await
+    }
+}
+
+fn head<const N: usize>(
+    session: SessionId,
+    who: &Principal,
+    at: Timestamp,
+    bodies: [EventBody; N],
+) -> Vec<Event> {
+    let event = |(seq, body)| Event {
+        v: EVENT_VERSION,
+        session,
+        seq,
+        at,
+        by: who.clone(),
+        turn: None,
+        body,
+    };
+    (1..).zip(bodies).map(event).collect()
+}
+
+/// What is open at the end of a log, and ends there. A log that no session could have is refused, with its line.
+fn closed(foreign: &ForeignLog) -> Result<Vec<Recovered>, Fault> {
+    let mut agent = Agent::new(foreign.from(), Arc::new(Config::default()));
+    for (line, event) in (1..).zip(foreign.events()) {
+        agent.apply(&event?).map_err(|error| {
+            let reason = error.to_string();
+            StoreError::BadImport { line, reason }
+        })?;
+    }
+    Ok(open(agent.durable()))
+}
+
+/// What would go on if this were a session of ours. As a quotation it is over.
+fn open(durable: &Durable) -> Vec<Recovered> {
+    let one = |what: &str, id: String| Recovered {
+        what: what.to_owned(),
+        id,
+        how: "closed".to_owned(),
+    };
+    let model = durable.turn.iter().filter_map(|turn| match &turn.phase {
+        Phase::Streaming(current) => Some(one("model_call", current.call.to_string())),
+        _ => None,
+    });
+    let turn = durable.turn.iter().map(|turn| one("turn", turn.id.to_string()));
+    let calls = durable
+        .open_calls()
+        .map(|call| one("tool_call", call.id.to_string()));
+    let approvals = durable.approvals.iter();
+    let approvals = approvals.map(|open| one("approval", open.approval.to_string()));
+    let inputs = durable.inbox.iter();
+    let inputs = inputs.map(|waiting| one("input", waiting.queued.input.to_string()));
+    let jobs = durable.jobs.iter().map(|job| one("job", job.job.to_string()));
+    let children = durable
+        .children
+        .keys()
+        .map(|child| one("subagent", child.to_string()));
+    let history = durable
+        .history
+        .iter()
+        .map(|open| one("history", open.seq.to_string()));
+    let all = turn.chain(model).chain(calls).chain(approvals).chain(inputs);
+    all.chain(jobs)
+        .chain(children)
+        .chain(history)
+        .take(MAX_CLOSED)
+        .collect()
+}

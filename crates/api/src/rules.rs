@@ -1,0 +1,89 @@
+//! `rule.list`, `rule.remove`: what people allowed or denied for good.
+
+use crate::api::{Api, COMMAND, fault_of};
+use crate::words::cut;
+use agentd_actor_kit::{GateMsg, Read};
+use agentd_protocol::{Event, EventBody, Fault, Principal, RemoveRuleParams, RuleRow, SessionId};
+use agentd_store::{Range, StoreError};
+
+impl Api {
+    /// The always-rules in force, in the order in which they were made. The stream of rules is read from its start: the
+    /// gate keeps what it judges by, not who wanted it.
+    pub(crate) async fn rules(&self) -> Result<Vec<RuleRow>, Fault> {
+        let (mut rows, mut after) = (Vec::<RuleRow>::new(), 0);
+        loop {
+            let range = Range::after(after);
+            let load = |done| Read::Load {
+                session: SessionId::NIL,
+                range,
+                done,
+            };
+            let page = match self.read(load).await {
+                Ok(page) => page,
+                Err(fault) if fault.class == nothing().class => return Ok(rows),
+                Err(fault) => return Err(fault),
+            };
+            for (seq, line) in &page.events {
+                after = *seq;
+                let event: Event = serde_json::from_slice(line).map_err(|error| {
+                    Fault::internal("bad_rule", format!("rule {seq} cannot be read: {error}"))
+                })?;
+                fold(&mut rows, event);
+            }
+            if !page.more {
+                return Ok(rows);
+            }
+        }
+    }
+
+    /// Takes an always-rule back. Answered when no call is judged by it any more.
+    pub(crate) async fn remove_rule(
+        &self,
+        who: &Principal,
+        params: RemoveRuleParams,
+    ) -> Result<RuleRow, Fault> {
+        let word = params.rule.trim();
+        let number = word.parse().ok();
+        let rows = self.rules().await?;
+        let unknown = || {
+            let message = format!("there is no rule {:?} for good", cut(word));
+            Fault::not_found("unknown_rule", message)
+                .hint("`agentctl rules ls` lists them; rules of the configuration are changed there")
+        };
+        let named = |row: &RuleRow| Some(row.number) == number || row.rule == word;
+        let row = rows.into_iter().find(named).ok_or_else(unknown)?;
+        let (rule, by) = (row.rule.clone(), who.clone());
+        let remove = |done| GateMsg::RemoveRule { rule, by, done };
+        let removed = self.parts.gate.call(COMMAND, remove).await.map_err(fault_of)?;
+        match removed {
+            Ok(true) => {
+                tracing::info!(rule = row.rule, by = %who, "an always-rule was taken back");
+                Ok(row)
+            }
+            Ok(false) => Err(unknown()),
+            Err(why) => Err(Fault::unavailable("rule_not_removed", why).hint("try again")),
+        }
+    }
+}
+
+/// What the store says of a stream that nobody has written to.
+fn nothing() -> Fault {
+    StoreError::NotFound(SessionId::NIL).into()
+}
+
+fn fold(rows: &mut Vec<RuleRow>, event: Event) {
+    match event.body {
+        EventBody::RuleAdded(added) => {
+            rows.retain(|row| row.rule != added.rule);
+            rows.push(RuleRow {
+                number: event.seq,
+                rule: added.rule,
+                added_at: event.at,
+                by: event.by,
+                approval: added.approval,
+            });
+        }
+        EventBody::RuleRemoved(removed) => rows.retain(|row| row.rule != removed.rule),
+        _ => {}
+    }
+}

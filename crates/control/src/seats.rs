@@ -1,0 +1,225 @@
+//! Admission when all connections are taken: a newcomer replaces a connection that does nothing.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// How many connections beyond the seats may still be closing.
+const CLOSING: usize = 64;
+
+/// One connection, as far as it concerns the others.
+#[derive(Debug)]
+struct Place {
+    process: i32,
+    greeted: bool,
+    /// Requests in flight and subscriptions.
+    work: usize,
+    since: Instant,
+    close: Arc<Notify>,
+    closing: bool,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    places: BTreeMap<u64, Place>,
+    next: u64,
+}
+
+/// All connections.
+#[derive(Debug)]
+pub(crate) struct Seats {
+    most: usize,
+    reserved: usize,
+    table: Mutex<Table>,
+}
+
+impl Seats {
+    /// `reserved` of the `most` seats, but at most half of them, go to processes that hold none yet.
+    pub(crate) fn new(most: usize, reserved: usize) -> Arc<Self> {
+        Arc::new(Self {
+            most,
+            reserved: reserved.min(most / 2),
+            table: Mutex::default(),
+        })
+    }
+
+    /// A seat for a connection of a process, or nothing while all others are at work.
+    pub(crate) fn take(self: &Arc<Self>, process: i32) -> Option<Seat> {
+        let mut table = self.lock();
+        let held = table.held();
+        let taken: usize = held.values().sum();
+        let open = if held.contains_key(&process) {
+            self.most - self.reserved
+        } else {
+            self.most
+        };
+        if taken >= open {
+            let closing = table.places.len() - taken;
+            let victim = table.idlest(&held).filter(|_| closing < CLOSING)?;
+            let place = table.places.get_mut(&victim)?;
+            place.closing = true;
+            place.close.notify_one();
+        }
+        let id = table.next;
+        table.next += 1;
+        let close = Arc::new(Notify::new());
+        let place = Place {
+            process,
+            greeted: false,
+            work: 0,
+            since: Instant::now(),
+            close: Arc::clone(&close),
+            closing: false,
+        };
+        table.places.insert(id, place);
+        drop(table);
+        Some(Seat {
+            id,
+            seats: Arc::clone(self),
+            close,
+        })
+    }
+
+    fn change(&self, id: u64, change: impl FnOnce(&mut Place)) {
+        if let Some(place) = self.lock().places.get_mut(&id) {
+            change(place);
+            place.since = Instant::now();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// Seats that each process holds.
+    fn held(&self) -> BTreeMap<i32, usize> {
+        let mut held = BTreeMap::new();
+        for place in self.places.values().filter(|place| !place.closing) {
+            *held.entry(place.process).or_default() += 1;
+        }
+        held
+    }
+
+    /// The one to close: first those without a hello, then those of the process that holds most, then by time.
+    fn idlest(&self, held: &BTreeMap<i32, usize>) -> Option<u64> {
+        let idle = self
+            .places
+            .iter()
+            .filter(|(_, place)| place.work == 0 && !place.closing);
+        let rank = |place: &Place| (place.greeted, Reverse(held.get(&place.process)), place.since);
+        idle.min_by(|(_, a), (_, b)| rank(a).cmp(&rank(b)))
+            .map(|(id, _)| *id)
+    }
+}
+
+/// A connection's seat; dropping it gives it back.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    id: u64,
+    seats: Arc<Seats>,
+    close: Arc<Notify>,
+}
+
+impl Seat {
+    /// The hello came.
+    pub(crate) fn greeted(&self) {
+        self.seats.change(self.id, |place| place.greeted = true);
+    }
+
+    /// Something is under way until the answer is dropped.
+    pub(crate) fn work(self: &Arc<Self>) -> Work {
+        self.seats.change(self.id, |place| place.work += 1);
+        Work(Arc::clone(self))
+    }
+
+    /// Waits until another connection needs the seat.
+    pub(crate) async fn wanted(&self) {
+        self.close.notified().await;
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.seats.lock().places.remove(&self.id);
+    }
+}
+
+/// A request in flight or a subscription.
+#[derive(Debug)]
+pub(crate) struct Work(Arc<Seat>);
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        let seat = &self.0;
+        seat.seats
+            .change(seat.id, |place| place.work = place.work.saturating_sub(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+
+    fn wanted(seat: &Seat) -> bool {
+        seat.wanted().now_or_never().is_some()
+    }
+
+    #[test]
+    fn i6_a_connection_without_hello_goes_before_an_idle_one_and_that_before_none() {
+        let seats = Seats::new(3, 0);
+        let [idle, mute, busy] = [1, 2, 3].map(|process| Arc::new(seats.take(process).unwrap()));
+        idle.greeted();
+        let work = busy.work();
+        let first = Arc::new(seats.take(9).unwrap());
+        let first_work = first.work();
+        assert!(wanted(&mute) && !wanted(&idle));
+        let second = Arc::new(seats.take(9).unwrap());
+        let second_work = second.work();
+        assert!(wanted(&idle) && !wanted(&busy));
+        // Everybody works: there is no place, until one ends its work.
+        assert!(seats.take(8).is_none());
+        drop(work);
+        assert!(seats.take(8).is_some());
+        assert!(wanted(&busy));
+        drop((first_work, second_work));
+    }
+
+    #[test]
+    fn i6_the_process_that_holds_most_gives_a_seat_first() {
+        let seats = Seats::new(3, 0);
+        let [old, a, b] = [1, 2, 2].map(|process| seats.take(process).unwrap());
+        for seat in [&old, &a, &b] {
+            seat.greeted();
+        }
+        let _new = seats.take(3).unwrap();
+        assert!(wanted(&a) && !wanted(&b) && !wanted(&old));
+    }
+
+    #[test]
+    fn i6_a_share_is_kept_for_processes_that_hold_no_seat() {
+        let seats = Seats::new(4, 1);
+        let work = || {
+            let seat = Arc::new(seats.take(1)?);
+            Some(seat.work())
+        };
+        let all: Vec<Work> = std::iter::from_fn(work).take(9).collect();
+        assert_eq!(all.len(), 3);
+        let other = Arc::new(seats.take(2).unwrap());
+        let _work = other.work();
+        assert!(seats.take(3).is_none());
+    }
+
+    #[test]
+    fn i6_connections_that_do_not_close_are_bounded() {
+        let seats = Seats::new(1, 0);
+        let all: Vec<Seat> = std::iter::from_fn(|| seats.take(1)).take(1_000).collect();
+        assert_eq!(all.len(), 1 + CLOSING);
+        drop(all);
+        assert!(seats.take(1).is_some());
+    }
+}

@@ -1,0 +1,135 @@
+//! What is known of one file system: the calls in it, and whether it answers. Pure: the time comes in.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// When a call has taken so long, somebody asks whether the file system answers at all.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+/// A file system that has not answered that question for so long does not answer.
+pub(crate) const PROBE_WITHIN: Duration = Duration::from_secs(5);
+
+/// One call.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) requester: Arc<str>,
+    pub(crate) path: PathBuf,
+    pub(crate) since: Instant,
+    /// Nobody waits for it any more.
+    pub(crate) abandoned: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    next: u64,
+    calls: BTreeMap<u64, Call>,
+    /// When it was asked whether it answers; absent when no question is open.
+    probe: Option<Instant>,
+}
+
+impl State {
+    pub(crate) fn begin(&mut self, requester: &Arc<str>, path: &Path, now: Instant) -> u64 {
+        self.next += 1;
+        let call = Call {
+            requester: Arc::clone(requester),
+            path: path.to_owned(),
+            since: now,
+            abandoned: false,
+        };
+        self.calls.insert(self.next, call);
+        self.next
+    }
+
+    /// Nobody waits for the call any more. Its thread may be stuck.
+    pub(crate) fn abandon(&mut self, call: u64) {
+        if let Some(call) = self.calls.get_mut(&call) {
+            call.abandoned = true;
+        }
+    }
+
+    /// The call's thread is free again.
+    pub(crate) fn end(&mut self, call: u64) {
+        self.calls.remove(&call);
+    }
+
+    /// Whether a probe has to be made: none is under way.
+    pub(crate) fn wants_probe(&mut self, now: Instant) -> bool {
+        let wanted = self.probe.is_none();
+        self.probe.get_or_insert(now);
+        wanted
+    }
+
+    pub(crate) fn probe_ended(&mut self) {
+        self.probe = None;
+    }
+
+    /// Since when it has not answered.
+    pub(crate) fn silent_since(&self, now: Instant) -> Option<Instant> {
+        self.probe
+            .filter(|asked| now.saturating_duration_since(*asked) >= PROBE_WITHIN)
+    }
+
+    /// When to look again whether it answers.
+    pub(crate) fn next_look(&self, now: Instant) -> Instant {
+        let probed = self.probe.map(|asked| asked + PROBE_WITHIN);
+        probed.filter(|at| *at > now).unwrap_or(now + PATIENCE)
+    }
+
+    /// Calls whose threads are stuck: of one requester, and of all.
+    pub(crate) fn stuck(&self, requester: &str, now: Instant) -> (usize, usize) {
+        let stuck = self.hanging(now);
+        let own = stuck.iter().filter(|call| call.requester.as_ref() == requester);
+        (own.count(), stuck.len())
+    }
+
+    /// Calls that nobody waits for any more and that went on for a while.
+    pub(crate) fn hanging(&self, now: Instant) -> Vec<&Call> {
+        let late = |call: &&Call| call.abandoned && now.saturating_duration_since(call.since) >= PATIENCE;
+        self.calls.values().filter(late).collect()
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.calls.is_empty() && self.probe.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn i6_a_file_system_is_silent_from_a_late_probe_to_its_end() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut state = State::default();
+        assert_eq!(state.next_look(start), at(5));
+        assert!(state.wants_probe(at(5)) && !state.wants_probe(at(6)));
+        assert_eq!(state.next_look(at(6)), at(10));
+        assert_eq!(
+            (state.silent_since(at(9)), state.silent_since(at(10))),
+            (None, Some(at(5)))
+        );
+        state.probe_ended();
+        assert!(state.silent_since(at(99)).is_none() && state.is_idle());
+    }
+
+    #[tokio::test]
+    async fn a_call_hangs_when_it_was_abandoned_and_its_thread_goes_on() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let (me, other): (Arc<str>, Arc<str>) = ("me".into(), "other".into());
+        let mut state = State::default();
+        let mine = state.begin(&me, Path::new("/a"), start);
+        let theirs = state.begin(&other, Path::new("/b"), start);
+        assert_eq!(state.stuck("me", at(60)), (0, 0), "somebody waits");
+        state.abandon(mine);
+        state.abandon(theirs);
+        assert_eq!(state.stuck("me", at(1)), (0, 0), "it may end soon");
+        assert_eq!(state.stuck("me", at(5)), (1, 2));
+        state.end(mine);
+        state.end(theirs);
+        assert!(state.is_idle());
+    }
+}

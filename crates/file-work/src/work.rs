@@ -1,0 +1,283 @@
+//! Running one call.
+
+use crate::pool::{System, pool};
+use std::any::Any;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::{Instant, sleep_until};
+
+/// Runs the file work of one requester. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct FileWork {
+    requester: Arc<str>,
+}
+
+/// Why there is no result. The call may still take effect later, unless it was never started.
+#[derive(thiserror::Error)]
+pub enum Failed {
+    /// The file system does not answer at all.
+    #[error("{}: the file system at {} does not answer", path.display(), mount.display())]
+    Silent {
+        /// The directory of the call.
+        path: PathBuf,
+        /// Where the file system is mounted.
+        mount: PathBuf,
+    },
+    /// The call took too long.
+    #[error("{}: no answer from the file system at {} within {} s", path.display(), mount.display(), within.as_secs())]
+    Late {
+        /// The directory of the call.
+        path: PathBuf,
+        /// Where the file system is mounted.
+        mount: PathBuf,
+        /// The call's deadline.
+        within: Duration,
+    },
+    /// Other calls took all slots until the deadline.
+    #[error("{}: too many calls on files are under way; none ended within {} s", path.display(), within.as_secs())]
+    Busy {
+        /// The directory of the call.
+        path: PathBuf,
+        /// The call's deadline.
+        within: Duration,
+    },
+    /// All slots are taken by calls that hang.
+    #[error("{}: {calls} earlier calls hang in the file system at {}", path.display(), mount.display())]
+    Full {
+        /// The directory of the call.
+        path: PathBuf,
+        /// Where the file system is mounted.
+        mount: PathBuf,
+        /// How many calls hang.
+        calls: usize,
+    },
+    /// The work panicked.
+    #[error("the work panicked")]
+    Panicked(Box<dyn Any + Send>),
+    /// The runtime is shutting down.
+    #[error("the program is ending")]
+    Ending,
+}
+
+impl fmt::Debug for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<Failed> for std::io::Error {
+    fn from(failed: Failed) -> Self {
+        Self::new(std::io::ErrorKind::TimedOut, failed.to_string())
+    }
+}
+
+/// The slots of one call. They are free again when its thread is, however long nobody has waited for it.
+struct Slots {
+    system: Arc<System>,
+    call: u64,
+    _permits: [OwnedSemaphorePermit; 3],
+}
+
+impl Drop for Slots {
+    fn drop(&mut self) {
+        self.system.state().end(self.call);
+    }
+}
+
+/// Whoever waits for a call. It is abandoned when they go.
+struct Waiter {
+    system: Arc<System>,
+    call: u64,
+}
+
+impl Drop for Waiter {
+    fn drop(&mut self) {
+        self.system.state().abandon(self.call);
+    }
+}
+
+impl FileWork {
+    /// The work of a session, by its id. All its calls share one bound.
+    #[must_use]
+    pub fn of_session(session: &str) -> Self {
+        Self {
+            requester: session.into(),
+        }
+    }
+
+    /// The work for a directory, where no session is known yet.
+    #[must_use]
+    pub fn of_directory(dir: &Path) -> Self {
+        Self {
+            requester: dir.to_string_lossy().into(),
+        }
+    }
+
+    /// Runs work that may block on the file system of `dir`, on a thread for such work. `within` includes the wait for a slot.
+    /// Dropping the future abandons the work, which goes on. The work must not wait for other file work.
+    ///
+    /// # Errors
+    /// When there is no slot or no result in time, the file system does not answer, or the work panicked.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is where file work gets its threads"
+    )]
+    pub async fn run<T: Send + 'static>(
+        &self,
+        dir: &Path,
+        within: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Failed> {
+        self.run_on(dir, within, work, |job| {
+            tokio::task::spawn_blocking(job);
+        })
+        .await
+    }
+
+    /// The same on a thread that `start` starts, for work that changes something about its thread.
+    ///
+    /// # Errors
+    /// As [`FileWork::run`].
+    pub async fn run_on<T: Send + 'static>(
+        &self,
+        dir: &Path,
+        within: Duration,
+        work: impl FnOnce() -> T + Send + 'static,
+        start: impl FnOnce(Box<dyn FnOnce() + Send>),
+    ) -> Result<T, Failed> {
+        let wait = Wait {
+            path: dir,
+            system: pool().system(dir),
+            within,
+            deadline: Instant::now() + within,
+        };
+        let slots = self.slots(&wait).await?;
+        let _waiter = Waiter {
+            system: Arc::clone(&wait.system),
+            call: slots.call,
+        };
+        let (answer, done) = oneshot::channel();
+        start(Box::new(move || {
+            let result = catch_unwind(AssertUnwindSafe(work));
+            drop(slots);
+            let _ = answer.send(result);
+        }));
+        match wait.of(done).await? {
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(panic)) => Err(Failed::Panicked(panic)),
+            Err(_) => Err(Failed::Ending),
+        }
+    }
+
+    async fn slots(&self, wait: &Wait<'_>) -> Result<Slots, Failed> {
+        let (own, limit) = pool().requester(&self.requester);
+        let all = Arc::clone(&pool().all);
+        wait.fail_fast(&self.requester, limit)?;
+        let acquire = async {
+            let take =
+                |slots: Arc<Semaphore>| async { slots.acquire_owned().await.map_err(|_| Failed::Ending) };
+            // The requester's own first: one that waits for itself takes no place of others.
+            let own = take(own).await?;
+            let system = take(Arc::clone(&wait.system.slots)).await?;
+            Ok([own, system, take(all).await?])
+        };
+        let permits = wait.of(acquire).await.map_err(|failed| match failed {
+            Failed::Late { path, within, .. } => Failed::Busy { path, within },
+            failed => failed,
+        })??;
+        let call = wait
+            .system
+            .state()
+            .begin(&self.requester, wait.path, Instant::now());
+        Ok(Slots {
+            system: Arc::clone(&wait.system),
+            call,
+            _permits: permits,
+        })
+    }
+}
+
+/// A wait for a file system.
+struct Wait<'a> {
+    path: &'a Path,
+    system: Arc<System>,
+    within: Duration,
+    deadline: Instant,
+}
+
+impl Wait<'_> {
+    /// Fails where a wait would be in vain.
+    fn fail_fast(&self, requester: &str, own_limit: usize) -> Result<(), Failed> {
+        let now = Instant::now();
+        let (own, all) = self.system.state().stuck(requester, now);
+        self.answers(now)?;
+        if own < own_limit && all < self.system.limit {
+            return Ok(());
+        }
+        // Whether it answers by now is what the next caller wants to know.
+        self.probe(now);
+        Err(Failed::Full {
+            path: self.path.to_owned(),
+            mount: self.system.mount.clone(),
+            calls: if own < own_limit { all } else { own },
+        })
+    }
+
+    fn answers(&self, now: Instant) -> Result<(), Failed> {
+        match self.system.state().silent_since(now) {
+            None => Ok(()),
+            Some(_) => Err(Failed::Silent {
+                path: self.path.to_owned(),
+                mount: self.system.mount.clone(),
+            }),
+        }
+    }
+
+    /// Waits for something that the file system may delay.
+    async fn of<T>(&self, what: impl Future<Output = T>) -> Result<T, Failed> {
+        tokio::pin!(what);
+        let mut look = Instant::now() + crate::system::PATIENCE;
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut what => return Ok(done),
+                () = sleep_until(look.min(self.deadline)) => {}
+            }
+            let now = Instant::now();
+            self.answers(now)?;
+            if now >= self.deadline {
+                return Err(Failed::Late {
+                    path: self.path.to_owned(),
+                    mount: self.system.mount.clone(),
+                    within: self.within,
+                });
+            }
+            self.probe(now);
+            look = self.system.state().next_look(now);
+        }
+    }
+
+    /// Asks the file system for its figures, which no cache of the kernel answers, unless somebody has done so already.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a probe is file work, one per file system at most"
+    )]
+    fn probe(&self, now: Instant) {
+        if !self.system.state().wants_probe(now) {
+            return;
+        }
+        let system = Arc::clone(&self.system);
+        tokio::task::spawn_blocking(move || {
+            // An error is an answer, too.
+            let _ = rustix::fs::statfs(&system.mount);
+            system.state().probe_ended();
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

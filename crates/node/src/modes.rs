@@ -1,0 +1,109 @@
+//! The modes of the data directory and the control socket. A command of the same user can change them where nothing keeps
+//! it from that (the level `none`, or no broker), and one `chmod 000` would lock every client out; so the daemon looks from
+//! time to time and sets them back.
+
+use rustix::process::geteuid;
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Between two looks, which cost two system calls.
+const EVERY: Duration = Duration::from_secs(10);
+const BITS: u32 = 0o7777;
+
+/// A path, and the mode that it has to have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    path: PathBuf,
+    mode: u32,
+}
+
+/// What the daemon needs to itself. The directory comes first: without it the socket in it cannot be reached.
+pub(crate) fn places(data_dir: &Path, socket: &Path) -> [Place; 2] {
+    [(data_dir, 0o700), (socket, 0o600)].map(|(path, mode)| Place {
+        path: path.to_owned(),
+        mode,
+    })
+}
+
+/// Looks until it is dropped.
+pub(crate) async fn watch(places: [Place; 2]) {
+    let mut rounds = tokio::time::interval(EVERY);
+    loop {
+        rounds.tick().await;
+        for place in &places {
+            let path = place.path.display();
+            match mend(place) {
+                Ok(None) => {}
+                Ok(Some(was)) => tracing::warn!(
+                    %path,
+                    "its mode was {was:o} and is {:o} again: something changed it, maybe a command of an agent",
+                    place.mode
+                ),
+                Err(error) => {
+                    tracing::error!(%path, %error, "its mode or owner is wrong and cannot be set back");
+                }
+            }
+        }
+    }
+}
+
+/// Sets a mode back; the mode that it had, if that was another one.
+fn mend(place: &Place) -> io::Result<Option<u32>> {
+    let found = fs::symlink_metadata(&place.path)?;
+    if found.uid() != geteuid().as_raw() {
+        return Err(io::Error::other(format!(
+            "it belongs to the user {}",
+            found.uid()
+        )));
+    }
+    let mode = found.mode() & BITS;
+    // What a link leads to is not ours to change.
+    if mode == place.mode || found.is_symlink() {
+        return Ok(None);
+    }
+    fs::set_permissions(&place.path, Permissions::from_mode(place.mode))?;
+    Ok(Some(mode))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn modes_that_were_changed_are_set_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let (data, socket) = (dir.path().join("data"), dir.path().join("data/agentd.sock"));
+        fs::create_dir(&data).unwrap();
+        fs::write(&socket, "").unwrap();
+        let mode = |path: &Path| fs::symlink_metadata(path).unwrap().mode() & BITS;
+        let task = tokio::spawn(watch(places(&data, &socket)));
+        for wrong in [0o000, 0o755, 0o777] {
+            fs::set_permissions(&socket, Permissions::from_mode(wrong)).unwrap();
+            fs::set_permissions(&data, Permissions::from_mode(wrong)).unwrap();
+            tokio::time::advance(EVERY).await;
+            // The other task has its turn.
+            for _ in 0..8 {
+                tokio::task::yield_now().await;
+            }
+            assert_eq!((mode(&data), mode(&socket)), (0o700, 0o600), "{wrong:o}");
+        }
+        task.abort();
+    }
+
+    #[test]
+    fn links_and_missing_places_are_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        fs::write(&file, "").unwrap();
+        fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let [_, place] = places(dir.path(), &link);
+        assert_eq!(mend(&place).unwrap(), None);
+        assert_eq!(fs::metadata(&file).unwrap().mode() & BITS, 0o644);
+        let [_, place] = places(dir.path(), &dir.path().join("none"));
+        assert!(mend(&place).is_err());
+    }
+}

@@ -1,0 +1,59 @@
+//! Which denials of reading a sandbox does not hold commands to.
+
+use crate::pattern::Pattern;
+use crate::policy::Policy;
+use crate::rule::{Rule, Source};
+use agentd_protocol::{SandboxLevel, VerdictKind};
+
+/// The rules `deny Read(...)` that bind the file tools and, of a command, only its text: a command that gets at the file in
+/// another way reads it. At `none` these are all. At `confined` they are those whose files may lie in a working directory,
+/// since nothing else is readable there but programs and toolchains. At `isolated` the configured rules are unreadable
+/// mounts, so only rules that people added later are left.
+#[must_use]
+pub fn by_text_only(policy: &Policy, level: SandboxLevel) -> Vec<String> {
+    let near = |rule: &&Rule| match &rule.pattern {
+        Pattern::Path(path) => {
+            let anywhere = rule
+                .text
+                .split_once('(')
+                .is_some_and(|(_, inner)| inner.starts_with("**"));
+            level == SandboxLevel::None || path.is_everything() || path.is_near(anywhere)
+        }
+        Pattern::Any | Pattern::Command(_) | Pattern::Url(_) | Pattern::Version(_) => false,
+    };
+    let mounted = |rule: &&Rule| {
+        level == SandboxLevel::Isolated && matches!(rule.source, Source::Builtin | Source::Operator)
+    };
+    let denied = policy
+        .of(VerdictKind::Deny)
+        .filter(|rule| rule.names("Read") && !mounted(rule));
+    denied.filter(near).map(Rule::line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_outside_of_working_directories_is_held_by_walls() {
+        let lines = [
+            "deny Read(**/.env)",
+            "deny Read(secret/**)",
+            "deny Read(~/.ssh/**)",
+            "deny Read(/srv/keys/**)",
+            "deny Write(a)",
+            "ask Read(b)",
+        ];
+        let rules = lines.map(|line| Rule::parse(line, Source::Operator).unwrap());
+        let policy = Policy::new(Some("/home/ana")).with(rules.to_vec());
+        assert_eq!(by_text_only(&policy, SandboxLevel::None), lines[..4]);
+        assert_eq!(by_text_only(&policy, SandboxLevel::Confined), lines[..2]);
+        assert_eq!(by_text_only(&policy, SandboxLevel::Isolated), [""; 0]);
+        let later = Rule::parse("deny Read(notes/**)", Source::Always).unwrap();
+        let policy = policy.with(vec![later]);
+        assert_eq!(
+            by_text_only(&policy, SandboxLevel::Isolated),
+            ["deny Read(notes/**)"]
+        );
+    }
+}

@@ -1,0 +1,165 @@
+//! Which changes of a repository's configuration a command may make. Pure.
+//!
+//! `git init`, `git clone` and `git remote add` write configuration, and some of it decides what a later git runs. A change
+//! is accepted when everything decisive stays as it is, and every line that it brings is written in a form that leaves no
+//! doubt about how git reads it.
+
+use crate::git_config::{Entry, entries};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Variables that run nothing and read no file, whatever their value.
+const FREE: [&str; 16] = [
+    "core.autocrlf",
+    "core.bare",
+    "core.eol",
+    "core.filemode",
+    "core.ignorecase",
+    "core.logallrefupdates",
+    "core.precomposeunicode",
+    "core.repositoryformatversion",
+    "core.symlinks",
+    "extensions.objectformat",
+    "init.defaultbranch",
+    "pull.ff",
+    "pull.rebase",
+    "push.default",
+    "user.email",
+    "user.name",
+];
+/// Variables of a remote that may be added, but not changed: a person pulls from there and pushes to it.
+const REMOTE: [&str; 4] = [
+    "remote.fetch",
+    "remote.partialclonefilter",
+    "remote.promisor",
+    "remote.tagopt",
+];
+/// Variables of a branch that may be added, but not changed.
+const BRANCH: [&str; 2] = ["branch.merge", "branch.rebase"];
+
+/// Why a command may not change a configuration like this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConfigChange {
+    /// A line whose form leaves doubt about how git reads it.
+    Doubtful(String),
+    /// A variable that decides what git runs or whom it talks to.
+    Decisive(String),
+}
+
+impl fmt::Display for ConfigChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Doubtful(line) => write!(f, "this line is not in the plain form that git writes: {line}"),
+            Self::Decisive(name) => write!(f, "a person has to change {name}"),
+        }
+    }
+}
+
+impl std::error::Error for ConfigChange {}
+
+/// Checks that a command may replace the configuration `old` by `new`.
+///
+/// A command may set what runs nothing, such as `user.name`. It may add a remote where there is no other, and let
+/// branches follow the remotes that there are. Everything else has to stay, in its order.
+///
+/// # Errors
+/// The first thing that only a person may change.
+pub fn check_config_change(old: &str, new: &str) -> Result<(), ConfigChange> {
+    // Only what git skips, too.
+    let trimmed = |line: &'_ str| line.trim_matches([' ', '\t']).to_owned();
+    let known: BTreeSet<String> = old.split('\n').map(trimmed).collect();
+    let mut lines = new.split('\n').map(trimmed);
+    if let Some(line) = lines.find(|line| !known.contains(line) && !is_plain(line)) {
+        return Err(ConfigChange::Doubtful(line.chars().take(200).collect()));
+    }
+    let (before, after) = (entries(old), entries(new));
+    let remotes: BTreeSet<&str> = after
+        .iter()
+        .filter(|entry| entry.name.starts_with("remote."))
+        .map(|entry| entry.subsection.as_str())
+        .collect();
+    let is_new = |entry: &Entry| !before.iter().any(|other| other.is_same_variable(entry));
+    let decisive_before = before.iter().filter(|entry| !is_free(entry));
+    let decisive_after = after
+        .iter()
+        .filter(|entry| !(is_free(entry) || is_new(entry) && may_be_added(entry, &remotes)));
+    match first_difference(decisive_before, decisive_after) {
+        Some(name) => Err(ConfigChange::Decisive(name)),
+        None => Ok(()),
+    }
+}
+
+/// Whether a command may remove a configuration: it decides nothing but where remotes are.
+#[must_use]
+pub fn may_remove_config(old: &str) -> bool {
+    entries(old).iter().all(|entry| {
+        is_free(entry)
+            || ["remote.", "branch."]
+                .iter()
+                .any(|start| entry.name.starts_with(start))
+    })
+}
+
+fn first_difference<'a>(
+    mut before: impl Iterator<Item = &'a Entry>,
+    mut after: impl Iterator<Item = &'a Entry>,
+) -> Option<String> {
+    loop {
+        match (before.next(), after.next()) {
+            (None, None) => return None,
+            (Some(one), Some(other)) if one == other => {}
+            (_, Some(other)) => return Some(other.name.clone()),
+            (Some(one), None) => return Some(one.name.clone()),
+        }
+    }
+}
+
+fn is_free(entry: &Entry) -> bool {
+    entry.subsection.is_empty() && FREE.contains(&entry.name.as_str())
+}
+
+fn may_be_added(entry: &Entry, remotes: &BTreeSet<&str>) -> bool {
+    let value = entry.value.as_str();
+    match entry.name.as_str() {
+        "remote.url" => remotes.len() == 1 && is_address(value),
+        "extensions.partialclone" => entry.subsection.is_empty() && remotes.contains(value),
+        "branch.remote" => value == "." || remotes.contains(value),
+        name if REMOTE.contains(&name) => remotes.len() == 1,
+        name => BRANCH.contains(&name),
+    }
+}
+
+/// Whether git takes a value for an address or a path: it names no helper (`ext::sh`) and is no option.
+fn is_address(value: &str) -> bool {
+    !value.is_empty() && !value.starts_with('-') && !value.contains("::")
+}
+
+/// Whether a line, without the space around it, is empty, a section or a variable in the form that git writes. Such a line
+/// ends where it ends: it has no quotes, no escapes and no comment.
+fn is_plain(line: &str) -> bool {
+    let plain = |c: char| !c.is_control() && !"\"\\#;".contains(c);
+    let word = |text: &str| {
+        let mut chars = text.chars();
+        chars.next().is_some_and(|c| c.is_ascii_alphabetic())
+            && chars.all(|c| c.is_ascii_alphanumeric() || c == '-')
+    };
+    if line.is_empty() {
+        return true;
+    }
+    if let Some(header) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
+        return match header.split_once(' ') {
+            None => word(header),
+            Some((section, quoted)) => {
+                let inside = quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+                word(section) && inside.is_some_and(|text| text.chars().all(|c| plain(c) && c != ']'))
+            }
+        };
+    }
+    line.split_once(" = ")
+        .or_else(|| line.strip_suffix(" =").map(|key| (key, "")))
+        .is_some_and(|(key, value)| word(key) && value.chars().all(plain))
+}
+
+#[cfg(test)]
+#[path = "config_change_tests.rs"]
+mod tests;

@@ -1,0 +1,137 @@
+//! Names that are free although they start with a dot, or although something below them does.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The exceptions of the built-in configuration: ignore lists, caches, build output and temporary files. Nothing reads
+/// these to run something, or only a program that somebody started for that purpose.
+pub const DEFAULT_EXCEPTIONS: &[&str] = &[
+    ".gitkeep",
+    ".keep",
+    ".*ignore",
+    "target",
+    "node_modules",
+    "dist",
+    "build",
+    "__pycache__",
+    ".venv",
+    ".cache",
+    ".*_cache",
+    ".tox",
+    ".nox",
+    ".next",
+    ".nuxt",
+    ".turbo",
+    ".svelte-kit",
+    ".gradle",
+    ".dart_tool",
+    ".nyc_output",
+    ".coverage*",
+    ".hypothesis",
+    ".ipynb_checkpoints",
+    ".eslintcache",
+    ".tmp*",
+    ".*.tmp",
+    ".*.sw?",
+    ".#*",
+    ".nfs*",
+    ".fuse_hidden*",
+    ".DS_Store",
+];
+
+/// The most exceptions.
+pub(crate) const MAX_EXCEPTIONS: usize = 256;
+/// The longest name that a file system takes.
+const MAX_NAME: usize = 255;
+
+/// An exception that cannot be one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BadException {
+    /// It names more than one entry, or none.
+    NotAName(String),
+    /// It would free git directories.
+    Git(String),
+    /// There are too many of them.
+    TooMany(usize),
+}
+
+impl BadException {
+    /// What is wrong.
+    #[must_use]
+    pub fn what(&self) -> String {
+        match self {
+            Self::NotAName(text) => format!("{text:?} is not the name of an entry"),
+            Self::Git(text) => format!("{text:?} matches \".git\", which is always protected"),
+            Self::TooMany(count) => format!("{count} names are too many"),
+        }
+    }
+
+    /// How to fix it.
+    #[must_use]
+    pub const fn fix(&self) -> &'static str {
+        match self {
+            Self::NotAName(_) => "write one name without slashes, such as \".cache\" or \"target\"",
+            Self::Git(_) => "write a name or a pattern that does not match it",
+            Self::TooMany(_) => "write at most 256",
+        }
+    }
+}
+
+impl fmt::Display for BadException {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.what(), self.fix())
+    }
+}
+
+impl std::error::Error for BadException {}
+
+/// One name; `*` stands for any characters, `?` for one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Exception(String);
+
+impl Exception {
+    pub(crate) fn parse(text: &str) -> Result<Self, BadException> {
+        let exception = Self(text.to_owned());
+        if text.is_empty() || text.len() > MAX_NAME || text.contains('/') || [".", ".."].contains(&text) {
+            return Err(BadException::NotAName(text.to_owned()));
+        }
+        if exception.matches(".git") || text.chars().all(|c| "*?".contains(c)) {
+            return Err(BadException::Git(text.to_owned()));
+        }
+        Ok(exception)
+    }
+
+    /// One of [`DEFAULT_EXCEPTIONS`], which a test holds against [`Self::parse`].
+    pub(crate) fn trusted(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        let (pattern, name): (Vec<char>, Vec<char>) = (self.0.chars().collect(), name.chars().collect());
+        wildcard(&pattern, &name)
+    }
+}
+
+/// Matches with one point of return, so its time is bounded by the product of the lengths.
+fn wildcard(pattern: &[char], name: &[char]) -> bool {
+    let (mut at, mut seen) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while let Some(c) = name.get(seen) {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at + 1, seen));
+                at += 1;
+            }
+            Some(p) if p == c || *p == '?' => (at, seen) = (at + 1, seen + 1),
+            Some(_) | None => {
+                let Some((after, from)) = star else { return false };
+                star = Some((after, from + 1));
+                (at, seen) = (after, from + 1);
+            }
+        }
+    }
+    pattern
+        .get(at..)
+        .is_some_and(|rest| rest.iter().all(|p| *p == '*'))
+}

@@ -1,0 +1,132 @@
+//! The syntax of git's configuration. Pure.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+/// One variable.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    /// The section and the key in lower case, without a subsection: `core.hookspath`.
+    pub(crate) name: String,
+    /// What comes between them: the name of a remote, of a branch; else empty.
+    pub(crate) subsection: String,
+    pub(crate) value: String,
+}
+
+impl Entry {
+    /// Whether both set the same variable, to whatever value.
+    pub(crate) fn is_same_variable(&self, other: &Self) -> bool {
+        self.name == other.name && self.subsection == other.subsection
+    }
+}
+
+/// The variables that have a value. Where git would report an error, the rest of the line is skipped: more may be found
+/// than git reads, and never less.
+pub(crate) fn entries(text: &str) -> Vec<Entry> {
+    let mut chars = text.trim_start_matches('\u{feff}').chars().peekable();
+    let ((mut section, mut subsection), mut found) = ((String::new(), String::new()), Vec::new());
+    while let Some(c) = chars.peek().copied() {
+        match c {
+            '[' => (section, subsection) = header(&mut chars),
+            '#' | ';' => skip_line(&mut chars),
+            c if c.is_whitespace() => _ = chars.next(),
+            _ => {
+                let key = key(&mut chars);
+                if chars.next_if_eq(&'=').is_some() {
+                    let name = format!("{section}.{key}");
+                    let value = value(&mut chars);
+                    let subsection = subsection.clone();
+                    found.push(Entry {
+                        name,
+                        subsection,
+                        value,
+                    });
+                } else {
+                    skip_line(&mut chars);
+                }
+            }
+        }
+    }
+    found
+}
+
+fn skip_line(chars: &mut Peekable<Chars<'_>>) {
+    while chars.next().is_some_and(|c| c != '\n') {}
+}
+
+/// Reads `[core]`, `[includeIf "gitdir:x"]` or `[branch.x]`: the first word in lower case, and the rest.
+fn header(chars: &mut Peekable<Chars<'_>>) -> (String, String) {
+    let (mut name, mut quoted) = (String::new(), false);
+    chars.next();
+    while let Some(c) = chars.next_if(|c| *c != '\n') {
+        match c {
+            ']' if !quoted => break,
+            '"' => quoted = !quoted,
+            '\\' if quoted => name.extend(chars.next()),
+            _ => name.push(c),
+        }
+    }
+    let end = name.find(|c: char| c == '.' || c.is_whitespace());
+    let (section, rest) = name.split_at(end.unwrap_or(name.len()));
+    (
+        section.to_ascii_lowercase(),
+        rest.get(1..).unwrap_or_default().to_owned(),
+    )
+}
+
+fn key(chars: &mut Peekable<Chars<'_>>) -> String {
+    let mut key = String::new();
+    while let Some(c) = chars.next_if(|c| !matches!(c, '=' | '\n')) {
+        key.push(c);
+    }
+    key.trim().to_ascii_lowercase()
+}
+
+/// Reads a value up to the end of its line: quotes and escapes are resolved, and a backslash joins lines.
+fn value(chars: &mut Peekable<Chars<'_>>) -> String {
+    let (mut value, mut quoted) = (String::new(), false);
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' => break,
+            '"' => quoted = !quoted,
+            '#' | ';' if !quoted => {
+                skip_line(chars);
+                break;
+            }
+            '\\' => {
+                chars.next_if_eq(&'\r');
+                match chars.next() {
+                    Some('\n') | None => {}
+                    Some('n') => value.push('\n'),
+                    Some('t') => value.push('\t'),
+                    Some(other) => value.push(other),
+                }
+            }
+            other => value.push(other),
+        }
+    }
+    value.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_are_found_as_git_finds_them() {
+        let text = "\u{feff}[core] hooksPath = .husky ; here\n\tEditor=\"a # b\"\r\n[includeIf \"gitdir:~/]x\"]\npath = a\\\n/b\n\
+                    # [x]\n[alias]\n st = !sh \\\"x\\\" \\\\y\nbare\n[a.b]\nc = d\n[open \"";
+        let found: Vec<(String, String)> = entries(text)
+            .into_iter()
+            .map(|entry| (entry.name, entry.value))
+            .collect();
+        let expected = [
+            ("core.hookspath", ".husky"),
+            ("core.editor", "a # b"),
+            ("includeif.path", "a/b"),
+            ("alias.st", "!sh \"x\" \\y"),
+            ("a.c", "d"),
+        ];
+        assert_eq!(found, expected.map(|(name, value)| (name.into(), value.into())));
+    }
+}

@@ -1,0 +1,22 @@
+//! Protected paths: files that act without an explicit build or run, such as a git hook, an editor task or an instruction file.
+//!
+//! This is the one definition. The permission gate asks before a tool writes such a path, in every mode; the sandbox
+//! refuses it to commands. Paths are relative to the working directory, and the caller resolves links first: a name tells
+//! nothing about a link's target.
+//!
+//! Invariant: I7. Whatever is not plainly harmless is protected: inside a git directory only names on a short list are
+//! data, and a path with `..` in it is protected.
+
+mod config_change;
+mod exception;
+mod git;
+mod git_config;
+mod named;
+mod paths;
+#[cfg(test)]
+mod tests;
+
+pub use config_change::{ConfigChange, check_config_change, may_remove_config};
+pub use exception::{BadException, DEFAULT_EXCEPTIONS};
+pub use named::{Named, named_by_git};
+pub use paths::{Class, Guard, ProtectedPaths, Reason};

@@ -1,0 +1,208 @@
+//! The classification of a path.
+
+use crate::exception::{BadException, DEFAULT_EXCEPTIONS, Exception, MAX_EXCEPTIONS};
+use crate::git;
+use crate::named::Named;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+
+/// What a path is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Nothing acts on it by itself.
+    Free,
+    /// Git's own data: objects, references, the index. Commands may write it, so that `git commit` works; file tools
+    /// have no reason to.
+    GitData,
+    /// What `git init` puts into a new git directory and nothing acts on: samples of hooks, `description`. Commands may
+    /// write it.
+    GitSetup,
+    /// A git directory, or a directory at its top. Commands may make it empty, and remove it when it is empty.
+    GitDirectory,
+    /// The configuration of a repository. Commands may replace it as far as [`check_config_change`](crate::check_config_change)
+    /// allows.
+    GitConfig,
+    /// A write to it may run code outside of the sandbox.
+    Protected(Reason),
+}
+
+/// Why a path is protected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// It is a git directory, or configures one.
+    GitMetadata,
+    /// Git's configuration names it: hooks, attributes, an included file.
+    NamedByGit,
+    /// A component starts with a dot: editors, shells, package managers and CI read such files by themselves.
+    Hidden,
+    /// Agents take it as instructions.
+    Instructions,
+}
+
+impl Reason {
+    /// The reason as the end of the sentence "PATH is protected: ..".
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::GitMetadata => "git reads it and may run what it names",
+            Self::NamedByGit => "git's configuration names it",
+            Self::Hidden => "tools read hidden files by themselves",
+            Self::Instructions => "agents read it as instructions",
+        }
+    }
+}
+
+/// A path that a file tool must not write without a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    /// Why.
+    pub reason: Reason,
+    /// The name in the path that makes it so; empty when it is the whole path.
+    pub component: String,
+}
+
+/// File names that agents take as instructions, in lower case.
+const INSTRUCTIONS: [&str; 6] = [
+    "agents.md",
+    "claude.md",
+    "clawdcode.md",
+    "etcode.md",
+    "clude.md",
+    "gemini.md",
+];
+
+/// The protected paths of one working directory. Serialized, it crosses to the process that starts commands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProtectedPaths {
+    exceptions: Vec<Exception>,
+    /// Relative paths that git's configuration names.
+    named: BTreeSet<PathBuf>,
+    /// Why every path counts as named, if it does.
+    #[serde(default)]
+    everything: Option<String>,
+}
+
+impl Default for ProtectedPaths {
+    fn default() -> Self {
+        Self {
+            exceptions: DEFAULT_EXCEPTIONS
+                .iter()
+                .map(|text| Exception::trusted(text))
+                .collect(),
+            named: BTreeSet::new(),
+            everything: None,
+        }
+    }
+}
+
+impl ProtectedPaths {
+    /// Reads the exceptions from the configuration: names of entries, `*` standing for any characters within a name. A
+    /// matching entry and all below it are free, except for git directories.
+    ///
+    /// # Errors
+    /// An exception that is empty, contains a slash, or matches `.git`; more than 256 of them.
+    pub fn new<'a>(exceptions: impl IntoIterator<Item = &'a str>) -> Result<Self, BadException> {
+        let exceptions: Vec<Exception> = exceptions
+            .into_iter()
+            .map(Exception::parse)
+            .collect::<Result<_, _>>()?;
+        if exceptions.len() > MAX_EXCEPTIONS {
+            return Err(BadException::TooMany(exceptions.len()));
+        }
+        Ok(Self {
+            exceptions,
+            named: BTreeSet::new(),
+            everything: None,
+        })
+    }
+
+    /// Also protects what git's configuration names.
+    #[must_use]
+    pub fn with_named(mut self, named: Named) -> Self {
+        self.named.extend(named.paths);
+        self.everything = self.everything.or(named.everything);
+        self
+    }
+
+    /// Why every path is protected, if so: nothing can tell which files git runs. A sentence for people.
+    #[must_use]
+    pub fn everything(&self) -> Option<&str> {
+        self.everything.as_deref()
+    }
+
+    /// Classifies a path relative to the working directory. The working directory itself (an empty path) is free.
+    #[must_use]
+    pub fn classify(&self, relative: &Path) -> Class {
+        let Some(names) = names(relative) else {
+            return Class::Protected(Reason::Hidden);
+        };
+        match git::classify(&names) {
+            Some((class, _)) => class,
+            None => self
+                .outside_git(relative, &names)
+                .map_or(Class::Free, |(reason, _)| Class::Protected(reason)),
+        }
+    }
+
+    /// Returns why a file tool must not write a path without a question: it is protected, or git's own data.
+    #[must_use]
+    pub fn guard(&self, relative: &Path) -> Option<Guard> {
+        let guard = |(reason, component)| Guard { reason, component };
+        let Some(names) = names(relative) else {
+            return Some(guard((Reason::Hidden, String::new())));
+        };
+        match git::classify(&names) {
+            Some((_, name)) => Some(guard((Reason::GitMetadata, name))),
+            None => self.outside_git(relative, &names).map(guard),
+        }
+    }
+
+    /// The reason for which a path that is in no git directory is protected, with the name that makes it so.
+    fn outside_git(&self, relative: &Path, names: &[String]) -> Option<(Reason, String)> {
+        if self.everything.is_some() {
+            return Some((Reason::NamedByGit, String::new()));
+        }
+        if let Some(named) = self.named.iter().find(|named| relative.starts_with(named)) {
+            let name = named.file_name().unwrap_or_default();
+            return Some((Reason::NamedByGit, name.to_string_lossy().into_owned()));
+        }
+        let file = names.last()?;
+        if file == git::BARE && !names.iter().any(|name| self.excepts(name)) {
+            return Some((Reason::GitMetadata, file.clone()));
+        }
+        for name in names {
+            if self.excepts(name) {
+                return None;
+            }
+            if name.starts_with('.') {
+                return Some((Reason::Hidden, name.clone()));
+            }
+        }
+        let instructs = INSTRUCTIONS.contains(&file.to_ascii_lowercase().as_str());
+        instructs.then(|| (Reason::Instructions, file.clone()))
+    }
+
+    /// Whether a path lies at or below an exception. A directory that moves from such a place to another may carry
+    /// names that would have been refused there.
+    #[must_use]
+    pub fn is_excepted(&self, relative: &Path) -> bool {
+        names(relative).is_some_and(|names| names.iter().any(|name| self.excepts(name)))
+    }
+
+    fn excepts(&self, name: &str) -> bool {
+        self.exceptions.iter().any(|exception| exception.matches(name))
+    }
+}
+
+/// The names of a path, or `None` for one that leads upwards or starts at the root. Bytes that are no text become a
+/// replacement character, which no exception matches by accident: exceptions are text.
+fn names(relative: &Path) -> Option<Vec<String>> {
+    let parts = relative.components().filter(|part| *part != Component::CurDir);
+    let name = |part: Component<'_>| match part {
+        Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => None,
+    };
+    parts.map(name).collect()
+}

@@ -1,0 +1,357 @@
+//! Which sessions are meant, by their labels: the set-based selectors of kubectl.
+
+use crate::vocabulary::Labels;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// Conditions of one selector.
+const MAX_REQUIREMENTS: usize = 64;
+/// Characters that end a key or a value.
+const MARKS: [char; 5] = [',', '(', ')', '=', '!'];
+
+/// Conditions that the labels of a session must all meet; none: every session.
+///
+/// Its text form is `team=infra, tier in (a, b), !urgent`. On the wire it is that text, or a map of labels that a session
+/// must carry.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Selector(Vec<Requirement>);
+
+/// One condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Requirement {
+    /// The label is there.
+    Exists(String),
+    /// The label is not there.
+    Missing(String),
+    /// The label is there, with one of these values.
+    In(String, Vec<String>),
+    /// The label is not there, or has none of these values.
+    NotIn(String, Vec<String>),
+}
+
+/// Why a text is no selector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadSelector {
+    text: String,
+    why: &'static str,
+}
+
+impl fmt::Display for BadSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (text, why) = (&self.text, self.why);
+        write!(
+            f,
+            "{text:?} is no label selector: {why}; write KEY=VALUE, KEY!=VALUE, KEY in (A,B), KEY notin (A,B), KEY or \
+             !KEY, separated by commas"
+        )
+    }
+}
+
+impl std::error::Error for BadSelector {}
+
+impl Requirement {
+    fn holds(&self, labels: &Labels) -> bool {
+        match self {
+            Self::Exists(key) => labels.contains_key(key),
+            Self::Missing(key) => !labels.contains_key(key),
+            Self::In(key, values) => labels.get(key).is_some_and(|value| values.contains(value)),
+            Self::NotIn(key, values) => labels.get(key).is_none_or(|value| !values.contains(value)),
+        }
+    }
+}
+
+impl Selector {
+    /// Whether it means every session.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a session with these labels is meant.
+    #[must_use]
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.0.iter().all(|requirement| requirement.holds(labels))
+    }
+
+    /// The labels that every session must carry that is meant: a store can look them up.
+    #[must_use]
+    pub fn carried(&self) -> Labels {
+        let single = self.0.iter().filter_map(|requirement| match requirement {
+            Requirement::In(key, values) => match values.as_slice() {
+                [value] => Some((key.clone(), value.clone())),
+                _ => None,
+            },
+            Requirement::Exists(_) | Requirement::Missing(_) | Requirement::NotIn(..) => None,
+        });
+        single.collect()
+    }
+
+    /// Both conditions.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+}
+
+impl From<Labels> for Selector {
+    fn from(labels: Labels) -> Self {
+        let one = |(key, value)| Requirement::In(key, vec![value]);
+        Self(labels.into_iter().map(one).collect())
+    }
+}
+
+impl FromStr for Selector {
+    type Err = BadSelector;
+
+    fn from_str(text: &str) -> Result<Self, BadSelector> {
+        let bad = |why| BadSelector {
+            text: text.chars().take(200).collect(),
+            why,
+        };
+        let mut found = Vec::new();
+        let mut rest = text.trim();
+        if rest.is_empty() {
+            return Err(bad("it is empty"));
+        }
+        loop {
+            let (requirement, after) = requirement(rest).map_err(bad)?;
+            found.push(requirement);
+            if found.len() > MAX_REQUIREMENTS {
+                return Err(bad("it has too many conditions"));
+            }
+            let after = after.trim_start();
+            if after.is_empty() {
+                return Ok(Self(found));
+            }
+            rest = after
+                .strip_prefix(',')
+                .ok_or_else(|| bad("a comma is missing between two conditions"))?
+                .trim_start();
+        }
+    }
+}
+
+/// The first condition, and what stands behind it.
+fn requirement(text: &str) -> Result<(Requirement, &str), &'static str> {
+    if let Some(rest) = text.strip_prefix('!') {
+        let (key, rest) = key(rest)?;
+        return Ok((Requirement::Missing(key), rest));
+    }
+    let (key, rest) = key(text)?;
+    let rest = rest.trim_start();
+    for (sign, equal) in [("!=", false), ("==", true), ("=", true)] {
+        if let Some(rest) = rest.strip_prefix(sign) {
+            let (value, rest) = word(rest);
+            return Ok((of_values(key, vec![value.trim().to_owned()], equal), rest));
+        }
+    }
+    for (word, equal) in [("notin", false), ("in", true)] {
+        let list = rest.strip_prefix(word).map(str::trim_start);
+        if let Some(list) = list.and_then(|list| list.strip_prefix('(')) {
+            let (values, rest) = list.split_once(')').ok_or("a closing bracket is missing")?;
+            let values: Vec<String> = values.split(',').map(|value| value.trim().to_owned()).collect();
+            if values.iter().any(|value| value.contains(MARKS)) {
+                return Err("a value has a character that no label has");
+            }
+            return Ok((of_values(key, values, equal), rest));
+        }
+    }
+    Ok((Requirement::Exists(key), rest))
+}
+
+const fn of_values(key: String, values: Vec<String>, equal: bool) -> Requirement {
+    if equal {
+        Requirement::In(key, values)
+    } else {
+        Requirement::NotIn(key, values)
+    }
+}
+
+fn key(text: &str) -> Result<(String, &str), &'static str> {
+    let text = text.trim_start();
+    let end = text
+        .find(|c: char| MARKS.contains(&c) || c.is_whitespace())
+        .unwrap_or(text.len());
+    let (key, rest) = text.split_at(end);
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/');
+    if key.is_empty() {
+        return Err("a key is missing");
+    }
+    if !key.chars().all(fine) {
+        return Err("a key has a character that no label has");
+    }
+    Ok((key.to_owned(), rest))
+}
+
+/// The text up to the next mark.
+fn word(text: &str) -> (&str, &str) {
+    text.split_at(text.find(MARKS).unwrap_or(text.len()))
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exists(key) => f.write_str(key),
+            Self::Missing(key) => write!(f, "!{key}"),
+            Self::In(key, values) => match values.as_slice() {
+                [value] => write!(f, "{key}={value}"),
+                values => write!(f, "{key} in ({})", values.join(",")),
+            },
+            Self::NotIn(key, values) => write!(f, "{key} notin ({})", values.join(",")),
+        }
+    }
+}
+
+impl fmt::Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, requirement) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { "," };
+            write!(f, "{comma}{requirement}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Serialize for Selector {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let carried = self.carried();
+        // Older daemons know only the map.
+        if carried.len() == self.0.len() {
+            carried.serialize(serializer)
+        } else {
+            serializer.collect_str(self)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Selector {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOrMap)
+    }
+}
+
+struct TextOrMap;
+
+impl<'de> Visitor<'de> for TextOrMap {
+    type Value = Selector;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map of labels, or a selector such as \"team=infra,!urgent\"")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Selector, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Selector, A::Error> {
+        let labels = Labels::deserialize(MapAccessDeserializer::new(map))?;
+        if labels.len() > MAX_REQUIREMENTS {
+            return Err(A::Error::custom("a selector has too many labels"));
+        }
+        Ok(labels.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn labels(pairs: &[(&str, &str)]) -> Labels {
+        pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+            .collect()
+    }
+
+    fn selects(selector: &str, pairs: &[(&str, &str)]) -> bool {
+        let selector: Selector = selector.parse().unwrap();
+        let again: Selector = selector.to_string().parse().unwrap();
+        assert_eq!(selector, again, "its text means the same");
+        selector.matches(&labels(pairs))
+    }
+
+    #[test]
+    fn each_condition_means_what_it_means_to_kubectl() {
+        let (a, b, none) = (&[("team", "a"), ("x", "")][..], &[("team", "b")][..], &[][..]);
+        for (selector, expected) in [
+            ("team=a", [true, false, false]),
+            (" team == a ", [true, false, false]),
+            ("team!=a", [false, true, true]),
+            ("team in (a, c)", [true, false, false]),
+            ("team in(b)", [false, true, false]),
+            ("team notin (a,c)", [false, true, true]),
+            ("team", [true, true, false]),
+            ("!team", [false, false, true]),
+            ("! team", [false, false, true]),
+            ("team,x", [true, false, false]),
+            ("x=", [true, false, false]),
+            ("team in (a,b),!x", [false, true, false]),
+            ("team!=a,team!=b", [false, false, true]),
+            ("in=in,team", [false, false, false]),
+        ] {
+            assert_eq!(
+                [a, b, none].map(|pairs| selects(selector, pairs)),
+                expected,
+                "{selector}"
+            );
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused_with_the_way_out() {
+        for text in [
+            "",
+            " ",
+            ",",
+            "a,",
+            "=b",
+            "!",
+            "a=b=c",
+            "a<b",
+            "a in",
+            "a in b",
+            "a in (b",
+            "a (b)",
+            "a b",
+            "a=b c=d",
+            "!a=b",
+            "a=(b)",
+            "a~b",
+            "a in (b))",
+            "a=!b",
+            "ä=b",
+        ] {
+            let error = text.parse::<Selector>().map(|_| ()).expect_err(text).to_string();
+            assert!(error.contains("KEY notin (A,B)"), "{error}");
+        }
+        let many = vec!["a"; 65].join(",");
+        assert!(many.parse::<Selector>().is_err());
+    }
+
+    #[test]
+    fn the_wire_takes_a_map_and_a_text() {
+        let read = |value| serde_json::from_value::<Selector>(value);
+        let map = read(json!({"team": "a"})).unwrap();
+        assert_eq!(map, "team=a".parse().unwrap());
+        assert_eq!(
+            serde_json::to_value(&map).unwrap(),
+            json!({"team": "a"}),
+            "as it was before"
+        );
+        let text = read(json!("team!=a,x")).unwrap();
+        assert_eq!(serde_json::to_value(&text).unwrap(), json!("team notin (a),x"));
+        assert_eq!(
+            (text.carried(), map.carried()),
+            (Labels::new(), labels(&[("team", "a")]))
+        );
+        for bad in [json!("team!"), json!(3), json!(["a"]), json!({"a": 1})] {
+            assert!(read(bad.clone()).is_err(), "{bad}");
+        }
+        assert_eq!(serde_json::to_value(Selector::default()).unwrap(), json!({}));
+    }
+}

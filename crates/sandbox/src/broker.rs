@@ -1,0 +1,191 @@
+//! The path broker: a thread of the warden that carries out the calls by which commands change names, modes and times.
+//!
+//! Seccomp cannot see paths, and Landlock cannot carve a name out of a tree. So a filter hands these calls over, and the
+//! broker does them itself: it reads the path once, opens the directory, asks where that really is, and acts on what it
+//! opened. It never lets a call go on by itself, since the path could be another one by then. Calls of a session come one
+//! after the other. The thread is behind Landlock, too, so that a mistake here cannot write outside (I7: without
+//! the broker the calls fail).
+
+mod bare;
+mod call;
+mod config;
+mod judge;
+mod metadata;
+mod names;
+mod opening;
+mod pipes;
+mod places;
+mod program;
+mod resolve;
+mod target;
+
+use crate::confinement::Confinement;
+use crate::landlocked;
+use agentd_protected::ProtectedPaths;
+use agentd_protocol::SandboxLevel;
+use agentd_seccomp_notify::{Listener, Notification};
+use call::Call;
+use judge::{Act, judge};
+use nix::sched::CloneFlags;
+use nix::sys::signal::{SigSet, Signal};
+use opening::Opened;
+use pipes::Pipes;
+use places::{Places, Spot};
+use resolve::Object;
+use rustix::fd::AsFd as _;
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use target::Target;
+
+/// Hands the calls of the calling thread, and of all that it starts, over to the listener.
+pub(crate) fn listen() -> io::Result<Listener> {
+    Listener::install(&program::program())
+}
+
+/// The broker of a session.
+#[derive(Debug)]
+pub(crate) struct Broker {
+    places: Places,
+    pipes: Pipes,
+}
+
+impl Broker {
+    /// Confines the calling thread, and what it starts, to writing where commands may write.
+    pub(crate) fn prepare(
+        walls: &Confinement,
+        workdir: &Path,
+        protected: ProtectedPaths,
+    ) -> Result<Self, String> {
+        let real = |path: &Path| resolve::real(path).map_err(|errno| format!("{}: {errno}", path.display()));
+        let mut loose = vec![real(walls.temp_inside())?];
+        if walls.level == SandboxLevel::Isolated {
+            loose.push(PathBuf::from("/dev/shm"));
+        }
+        let guarded = real(workdir)?;
+        let places = Places::new(guarded, loose, protected);
+        landlocked::restrict_writes(walls, workdir)?;
+        Ok(Self {
+            places,
+            pipes: Pipes::default(),
+        })
+    }
+
+    /// Answers calls for as long as there can be any. The thread that makes them must have been started.
+    pub(crate) fn begin(&self) -> Result<(), String> {
+        // The directory and the mask of new files are this thread's own from here on: callers have their own.
+        nix::sched::unshare(CloneFlags::CLONE_FS).map_err(|errno| format!("the broker: {errno}"))?;
+        rustix::process::umask(Mode::empty());
+        // Else a file that grows too large would end the warden.
+        let mut growth = SigSet::empty();
+        growth.add(Signal::SIGXFSZ);
+        growth
+            .thread_block()
+            .map_err(|errno| format!("the broker: {errno}"))
+    }
+
+    /// Answers calls. When it ends, they fail.
+    pub(crate) fn serve(&mut self, listener: Listener) {
+        let listener = Arc::new(listener);
+        loop {
+            match listener.receive() {
+                Ok(notification) => self.answer(&listener, &notification),
+                Err(error) => match error.raw_os_error() {
+                    // Who asked is gone.
+                    Some(libc::ENOENT | libc::EINTR) => {}
+                    _ => return,
+                },
+            }
+        }
+    }
+
+    fn answer(&mut self, listener: &Arc<Listener>, notification: &Notification) {
+        let id = notification.id;
+        let target = Target {
+            pid: notification.pid,
+            id,
+            listener,
+        };
+        let done = match Call::of(notification) {
+            Some(Call::Open { at, flags, mode }) => match self.open(target, at, flags, mode) {
+                Ok(Opened::File(file)) => {
+                    let close_on_exec = flags.contains(OFlags::CLOEXEC);
+                    match listener.answer_with(id, file.as_fd(), close_on_exec) {
+                        Ok(()) => return,
+                        Err(error) => Err(Errno::from_io_error(&error).unwrap_or(Errno::MFILE)),
+                    }
+                }
+                Ok(Opened::Pipe(pipe)) => match self.pipes.open(listener, id, pipe, flags) {
+                    Ok(()) => return,
+                    Err(errno) => Err(errno),
+                },
+                Err(errno) => Err(errno),
+            },
+            Some(call) => self.carry_out(target, call),
+            None => Err(Errno::NOSYS),
+        };
+        listener.answer(id, done.map(|()| 0).map_err(Errno::raw_os_error));
+    }
+
+    fn carry_out(&self, target: Target<'_>, call: Call) -> Result<(), Errno> {
+        match call {
+            Call::Open { .. } => Err(Errno::NOSYS),
+            Call::MakeDirectory { at, mode } => self.make_directory(target, at, mode),
+            Call::MakeNode { at, mode, device } => self.make_node(target, at, mode, device),
+            Call::MakeSymlink { target: leads_to, at } => self.make_symlink(target, leads_to, at),
+            Call::Link { from, to, flags } => self.link(target, from, to, flags),
+            Call::Rename { from, to, flags } => self.rename(target, from, to, flags),
+            Call::Remove { at, flags } => self.remove(target, at, flags),
+            Call::Truncate { at, length } => self.truncate(target, at, length),
+            Call::Mode { at, mode, flags } => self.mode(target, at, mode, flags),
+            Call::Owner {
+                at,
+                user,
+                group,
+                flags,
+            } => self.owner(target, at, (user, group), flags),
+            Call::Times {
+                at,
+                times,
+                clock,
+                flags,
+            } => self.times(target, at, (times, clock), flags),
+            Call::SetAttribute {
+                at,
+                name,
+                value,
+                create,
+                flags,
+            } => self.set_attribute(target, at, (name, value, create), flags),
+            Call::RemoveAttribute { at, name, flags } => self.remove_attribute(target, at, name, flags),
+        }
+    }
+
+    /// Where a real path lies.
+    fn spot(&self, path: &Path) -> Spot {
+        match bare::around(self.places.guarded(), path) {
+            Some(repository) => self.places.locate_in_repository(&repository, path),
+            None => self.places.locate(path),
+        }
+    }
+
+    fn spot_of(&self, object: &Object) -> Spot {
+        const NAMELESS: [&str; 4] = ["pipe:", "socket:", "anon_inode:", "/memfd:"];
+        let path = object.path.to_string_lossy();
+        // Some file systems count no names at all, so that alone says nothing.
+        let removed = object.stat.st_nlink == 0 && path.ends_with(" (deleted)");
+        if object.kind() == FileType::CharacterDevice {
+            Spot::Device
+        } else if removed || NAMELESS.iter().any(|start| path.starts_with(start)) {
+            Spot::Nameless
+        } else {
+            self.spot(&object.path)
+        }
+    }
+
+    fn may(&self, act: Act, object: &Object) -> Result<(), Errno> {
+        judge(act, self.spot_of(object))
+    }
+}

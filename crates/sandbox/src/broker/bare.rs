@@ -1,0 +1,78 @@
+//! Repositories without a `.git`: git takes a directory for one by what is in it, and then reads its configuration.
+
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{AtFlags, CWD, statat};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// What makes a directory a repository: the first, and the next two or the last.
+const PARTS: [&str; 4] = ["HEAD", "objects", "refs", "commondir"];
+/// Names in a repository that are worth asking whether it is one.
+const DECIDES: [&str; 6] = [
+    "config",
+    "config.lock",
+    "config.worktree",
+    "hooks",
+    "info",
+    "commondir",
+];
+
+fn is_repository(has: impl Fn(&str) -> bool) -> bool {
+    let [head, objects, refs, common] = PARTS;
+    has(head) && (has(common) || (has(objects) && has(refs)))
+}
+
+/// Whether this name makes a repository of a directory that is none.
+pub(super) fn completes(dir: impl AsFd, name: &OsStr) -> bool {
+    if !PARTS.iter().any(|part| name == *part) {
+        return false;
+    }
+    let dir: BorrowedFd<'_> = dir.as_fd();
+    let is_there = |part: &str| statat(dir, part, AtFlags::SYMLINK_NOFOLLOW).is_ok();
+    !is_repository(is_there) && is_repository(|part| name == part || is_there(part))
+}
+
+/// The repository without a `.git` in which a path decides something, if there is one.
+pub(super) fn around(top: &Path, path: &Path) -> Option<PathBuf> {
+    let mut at = path;
+    while let (Some(dir), Some(name)) = (at.parent(), at.file_name()) {
+        if !dir.starts_with(top) {
+            return None;
+        }
+        let is_there = |part: &str| statat(CWD, dir.join(part), AtFlags::SYMLINK_NOFOLLOW).is_ok();
+        if DECIDES.iter().any(|decides| name == *decides) && is_repository(is_there) {
+            return Some(dir.to_owned());
+        }
+        at = dir;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{File, create_dir, write};
+
+    #[test]
+    fn the_last_part_of_a_repository_completes_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let open = || File::open(dir.path()).unwrap();
+        let completes = |name: &str| completes(open(), OsStr::new(name));
+        assert!(!completes("HEAD"));
+        write(dir.path().join("HEAD"), "").unwrap();
+        assert!(completes("commondir"));
+        create_dir(dir.path().join("refs")).unwrap();
+        assert!(completes("objects"));
+        assert!(!completes("config"));
+        create_dir(dir.path().join("objects")).unwrap();
+        // It is one already, so its own programs may go on with it.
+        assert!(!completes("HEAD"));
+        let config = dir.path().join("config");
+        assert_eq!(around(dir.path(), &config), Some(dir.path().to_owned()));
+        assert_eq!(
+            around(dir.path(), &dir.path().join("hooks/x")),
+            Some(dir.path().to_owned())
+        );
+        assert_eq!(around(dir.path(), &dir.path().join("x")), None);
+    }
+}

@@ -1,0 +1,65 @@
+//! The configuration of a repository: replaced by a copy that nobody else can write, after a look at what it says.
+
+use super::resolve::Named;
+use agentd_protected::{check_config_change, may_remove_config};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, fstat, openat, renameat, unlinkat};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+
+/// The largest configuration that is looked at.
+const MAX_BYTES: u64 = 1 << 20;
+/// The name of the copy in the git directory. Commands can make no file of this name.
+const COPY: &str = "config.agentd";
+
+/// Carries out the last step of every change by git: `config.lock` becomes `config`.
+///
+/// The caller may still have the file open, so what is checked is what is read here, and a new file gets it.
+pub(super) fn replace(from: &Named, to: &Named) -> Result<(), Errno> {
+    let (new, mode) = read(&from.dir, &from.name)?;
+    let old = match read(&to.dir, &to.name) {
+        Ok((old, _)) => old,
+        Err(Errno::NOENT) => String::new(),
+        Err(errno) => return Err(errno),
+    };
+    check_config_change(&old, &new).map_err(|_| Errno::ACCESS)?;
+    match unlinkat(&to.dir, COPY, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => {}
+        Err(errno) => return Err(errno),
+    }
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let mut copy = File::from(openat(&to.dir, COPY, flags, mode)?);
+    let written = copy.write_all(new.as_bytes());
+    written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    renameat(&to.dir, COPY, &to.dir, &to.name)?;
+    unlinkat(&from.dir, &from.name, AtFlags::empty())
+}
+
+/// Whether a configuration may be removed.
+pub(super) fn may_remove(named: &Named) -> Result<(), Errno> {
+    let (text, _) = read(&named.dir, &named.name)?;
+    may_remove_config(&text).then_some(()).ok_or(Errno::ACCESS)
+}
+
+/// The text and the permissions of a regular file. Opening it waits for nobody.
+fn read(dir: &OwnedFd, name: &OsStr) -> Result<(String, Mode), Errno> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let file = openat(dir.as_fd(), name, flags, Mode::empty())?;
+    let stat = fstat(&file)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err(Errno::ACCESS);
+    }
+    let mut bytes = Vec::new();
+    let length = File::from(file).take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    let length = length.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))?;
+    if u64::try_from(length).unwrap_or(u64::MAX) > MAX_BYTES {
+        return Err(Errno::FBIG);
+    }
+    let text = String::from_utf8(bytes).map_err(|_| Errno::ILSEQ)?;
+    Ok((
+        text,
+        Mode::from_raw_mode(stat.st_mode) & Mode::from_bits_retain(0o777),
+    ))
+}

@@ -1,0 +1,147 @@
+//! Modes, owners, times and attributes. Each is set on the very file that was looked at, whatever its name leads to by then.
+
+use super::Broker;
+use super::call::{At, Clock};
+use super::judge::Act;
+use super::resolve::{Object, Start};
+use super::target::{Target, magic};
+use rustix::fs::{
+    AtFlags, CWD, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, Uid, XattrFlags, chmod, chownat,
+    ftruncate, open, removexattr, setxattr, utimensat,
+};
+use rustix::io::Errno;
+
+/// The flags that these calls know.
+const KNOWN: AtFlags = AtFlags::SYMLINK_NOFOLLOW.union(AtFlags::EMPTY_PATH);
+
+impl Broker {
+    /// What a path leads to, if this may be done to it.
+    fn allowed(&self, target: Target<'_>, at: At, flags: AtFlags, act: Act) -> Result<Object, Errno> {
+        if !KNOWN.contains(flags) {
+            return Err(Errno::INVAL);
+        }
+        let follow = !flags.contains(AtFlags::SYMLINK_NOFOLLOW);
+        let object = Start::read(target, at)?.object(follow, flags.contains(AtFlags::EMPTY_PATH))?;
+        self.may(act, &object)?;
+        Ok(object)
+    }
+
+    pub(super) fn mode(&self, target: Target<'_>, at: At, mode: Mode, flags: AtFlags) -> Result<(), Errno> {
+        let of_owner = !mode.contains(Mode::RWXU);
+        let object = self.allowed(target, at, flags, Act::Mode { of_owner })?;
+        chmod(magic(&object.file), mode)
+    }
+
+    pub(super) fn owner(
+        &self,
+        target: Target<'_>,
+        at: At,
+        ids: (u32, u32),
+        flags: AtFlags,
+    ) -> Result<(), Errno> {
+        let object = self.allowed(target, at, flags, Act::Describe)?;
+        let changed = |id: u32| (id != u32::MAX).then_some(id);
+        let (user, group) = (
+            changed(ids.0).map(Uid::from_raw),
+            changed(ids.1).map(Gid::from_raw),
+        );
+        chownat(CWD, magic(&object.file), user, group, AtFlags::empty())
+    }
+
+    pub(super) fn times(
+        &self,
+        target: Target<'_>,
+        at: At,
+        (times, clock): (u64, Clock),
+        flags: AtFlags,
+    ) -> Result<(), Errno> {
+        let times = timestamps(target, times, clock)?;
+        let object = self.allowed(target, at, flags, Act::Describe)?;
+        utimensat(CWD, magic(&object.file), &times, AtFlags::empty())
+    }
+
+    pub(super) fn set_attribute(
+        &self,
+        target: Target<'_>,
+        at: At,
+        (name, value, create): (u64, (u64, u64), u32),
+        flags: AtFlags,
+    ) -> Result<(), Errno> {
+        let (name, value) = (target.text(name)?, target.bytes(value.0, value.1)?);
+        let object = self.allowed(target, at, flags, Act::Describe)?;
+        let create = XattrFlags::from_bits_retain(create);
+        setxattr(magic(&object.file), name, &value, create)
+    }
+
+    pub(super) fn remove_attribute(
+        &self,
+        target: Target<'_>,
+        at: At,
+        name: u64,
+        flags: AtFlags,
+    ) -> Result<(), Errno> {
+        let name = target.text(name)?;
+        let object = self.allowed(target, at, flags, Act::Describe)?;
+        removexattr(magic(&object.file), name)
+    }
+
+    pub(super) fn truncate(&self, target: Target<'_>, at: At, length: u64) -> Result<(), Errno> {
+        let object = self.allowed(target, at, AtFlags::empty(), Act::Write)?;
+        match object.kind() {
+            rustix::fs::FileType::RegularFile => {}
+            rustix::fs::FileType::Directory => return Err(Errno::ISDIR),
+            _ => return Err(Errno::INVAL),
+        }
+        let file = open(
+            magic(&object.file),
+            OFlags::WRONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        ftruncate(file, length)
+    }
+}
+
+/// Times from memory; none there means now.
+fn timestamps(target: Target<'_>, address: u64, clock: Clock) -> Result<Timestamps, Errno> {
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    let micros = |seconds, micros: i64| {
+        let valid = (0..1_000_000).contains(&micros).then_some(micros * 1_000);
+        Ok(Timespec {
+            tv_sec: seconds,
+            tv_nsec: valid.ok_or(Errno::INVAL)?,
+        })
+    };
+    let (accessed, modified) = match clock {
+        _ if address == 0 => (now, now),
+        Clock::Seconds => {
+            let [a, b] = target
+                .numbers(address)?
+                .map(|tv_sec| Timespec { tv_sec, tv_nsec: 0 });
+            (a, b)
+        }
+        Clock::Micros => {
+            let [a, b, c, d] = target.numbers(address)?;
+            (micros(a, b)?, micros(c, d)?)
+        }
+        Clock::Nanos => {
+            let [a, b, c, d] = target.numbers(address)?;
+            (
+                Timespec {
+                    tv_sec: a,
+                    tv_nsec: b,
+                },
+                Timespec {
+                    tv_sec: c,
+                    tv_nsec: d,
+                },
+            )
+        }
+    };
+    Ok(Timestamps {
+        last_access: accessed,
+        last_modification: modified,
+    })
+}

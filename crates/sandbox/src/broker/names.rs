@@ -1,0 +1,144 @@
+//! Names: made, linked, moved, removed. The directory was opened before it was looked at, and the name is used in it.
+
+use super::Broker;
+use super::bare::completes;
+use super::call::At;
+use super::config;
+use super::judge::{Act, Kind, judge, judge_link, judge_move};
+use super::places::Spot;
+use super::resolve::{Named, Object, Start, bare};
+use super::target::{Target, magic};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, RenameFlags, linkat, mkdirat, mknodat, renameat_with, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+
+impl Broker {
+    /// Whether this may be done to a name. What could not be done anyway is refused for that reason.
+    pub(super) fn may_name(&self, act: Act, named: &Named) -> Result<Spot, Errno> {
+        let spot = self.spot(&named.path);
+        let removes = matches!(act, Act::Remove | Act::RemoveDirectory);
+        let refused = judge(act, spot)
+            .err()
+            .or_else(|| (!removes && self.completes(spot, named)).then_some(Errno::ACCESS));
+        let Some(errno) = refused else { return Ok(spot) };
+        Err(match named.stat() {
+            Ok(_) if matches!(act, Act::Make | Act::MakeDirectory | Act::MakeSymlink) => Errno::EXIST,
+            Err(missing) if removes => missing,
+            Ok(_) | Err(_) => errno,
+        })
+    }
+
+    fn completes(&self, spot: Spot, named: &Named) -> bool {
+        matches!(spot, Spot::Guarded { .. }) && !spot.is_in_git() && completes(&named.dir, bare(&named.name))
+    }
+
+    pub(super) fn make_directory(&self, target: Target<'_>, at: At, mode: Mode) -> Result<(), Errno> {
+        let named = Start::read(target, at)?.named(Errno::EXIST)?;
+        self.may_name(Act::MakeDirectory, &named)?;
+        mkdirat(&named.dir, &named.name, mode.difference(target.umask()))
+    }
+
+    pub(super) fn make_node(&self, target: Target<'_>, at: At, mode: u32, device: u64) -> Result<(), Errno> {
+        let kind = match FileType::from_raw_mode(mode) {
+            // Without a kind it is a file.
+            FileType::Unknown if mode & libc::S_IFMT == 0 => FileType::RegularFile,
+            FileType::Unknown | FileType::Directory | FileType::Symlink => return Err(Errno::INVAL),
+            kind => kind,
+        };
+        let named = Start::read(target, at)?.named(Errno::EXIST)?;
+        self.may_name(Act::Make, &named)?;
+        let mode = Mode::from_bits_retain(mode & 0o7777).difference(target.umask());
+        mknodat(&named.dir, &named.name, kind, mode, device)
+    }
+
+    pub(super) fn make_symlink(&self, target: Target<'_>, leads_to: u64, at: At) -> Result<(), Errno> {
+        let leads_to = target.text(leads_to)?;
+        let named = Start::read(target, at)?.named(Errno::EXIST)?;
+        self.may_name(Act::MakeSymlink, &named)?;
+        symlinkat(leads_to, &named.dir, &named.name)
+    }
+
+    pub(super) fn link(&self, target: Target<'_>, from: At, to: At, flags: AtFlags) -> Result<(), Errno> {
+        if !(AtFlags::SYMLINK_FOLLOW | AtFlags::EMPTY_PATH).contains(flags) {
+            return Err(Errno::INVAL);
+        }
+        let follow = flags.contains(AtFlags::SYMLINK_FOLLOW);
+        let object = Start::read(target, from)?.object(follow, flags.contains(AtFlags::EMPTY_PATH))?;
+        let named = Start::read(target, to)?.named(Errno::EXIST)?;
+        let to = self.may_name(Act::Make, &named)?;
+        judge_link(object.moves_as(), self.spot_of(&object), to)?;
+        linkat(
+            CWD,
+            magic(&object.file),
+            &named.dir,
+            &named.name,
+            AtFlags::SYMLINK_FOLLOW,
+        )
+    }
+
+    pub(super) fn rename(
+        &self,
+        target: Target<'_>,
+        from: At,
+        to: At,
+        flags: RenameFlags,
+    ) -> Result<(), Errno> {
+        if !(RenameFlags::NOREPLACE | RenameFlags::EXCHANGE).contains(flags) {
+            return Err(Errno::INVAL);
+        }
+        let from = Start::read(target, from)?.named(Errno::BUSY)?;
+        let to = Start::read(target, to)?.named(Errno::BUSY)?;
+        let kind = kind(FileType::from_raw_mode(from.stat()?.st_mode));
+        let (here, there) = (self.spot(&from.path), self.spot(&to.path));
+        if kind == Kind::File && there.is_git_config() && flags.is_empty() {
+            judge(Act::Remove, here)?;
+            return config::replace(&from, &to);
+        }
+        judge_move(kind, here, there)?;
+        if flags.contains(RenameFlags::EXCHANGE) {
+            let other = FileType::from_raw_mode(to.stat()?.st_mode);
+            judge_move(super::names::kind(other), there, here)?;
+        }
+        if self.completes(there, &to) {
+            return Err(Errno::ACCESS);
+        }
+        renameat_with(&from.dir, &from.name, &to.dir, &to.name, flags)
+    }
+
+    pub(super) fn remove(&self, target: Target<'_>, at: At, flags: AtFlags) -> Result<(), Errno> {
+        if !AtFlags::REMOVEDIR.contains(flags) {
+            return Err(Errno::INVAL);
+        }
+        let (act, none) = if flags.is_empty() {
+            (Act::Remove, Errno::ISDIR)
+        } else {
+            (Act::RemoveDirectory, Errno::INVAL)
+        };
+        let named = Start::read(target, at)?.named(none)?;
+        if act == Act::Remove && self.spot(&named.path).is_git_config() {
+            config::may_remove(&named)?;
+        } else {
+            self.may_name(act, &named)?;
+        }
+        unlinkat(&named.dir, &named.name, flags)
+    }
+}
+
+fn kind(file: FileType) -> Kind {
+    match file {
+        FileType::Directory => Kind::Directory,
+        FileType::Symlink => Kind::Symlink,
+        _ => Kind::File,
+    }
+}
+
+impl Object {
+    pub(super) fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.stat.st_mode)
+    }
+
+    fn moves_as(&self) -> Kind {
+        kind(self.kind())
+    }
+}

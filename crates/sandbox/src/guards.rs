@@ -1,0 +1,383 @@
+//! The table of guards: for each level, which mechanism enforces a guard. `agentctl doctor`, the daemon's start,
+//! `ps -o wide` and docs/security.md read this one table.
+
+use crate::level::Findings;
+use agentd_protocol::SandboxLevel;
+use std::fmt;
+
+/// How a guard is enforced at a level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hold {
+    /// The kernel or the warden refuses it, by these means.
+    By(&'static str),
+    /// Only permission rules look at it, before a command starts, and they read text.
+    Text,
+    /// Nothing.
+    Open,
+}
+
+impl Hold {
+    /// Whether something other than text holds.
+    #[must_use]
+    pub const fn holds(self) -> bool {
+        matches!(self, Self::By(_))
+    }
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::By(means) => means,
+            Self::Text => "by text only",
+            Self::Open => "**not guarded**",
+        })
+    }
+}
+
+/// A kernel feature that a guard depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    Nothing,
+    /// Landlock's interface 6, where there is no process namespace.
+    Scopes,
+    /// A cgroup that counts processes.
+    Processes,
+    /// A cgroup that limits memory.
+    Memory,
+    /// The path broker; without it, this holds.
+    Broker {
+        isolated: Hold,
+        confined: Hold,
+    },
+}
+
+/// One row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Guard {
+    /// The object of the guard, in words.
+    pub what: &'static str,
+    isolated: Hold,
+    confined: Hold,
+    none: Hold,
+    needs: Needs,
+}
+
+/// Landlock's interface that keeps signals and abstract sockets inside.
+const SCOPES: u32 = 6;
+const WATCH: Hold = Hold::By("a look a few times a second");
+
+use Hold::{By, Open, Text};
+
+const fn row(what: &'static str, isolated: Hold, confined: Hold, none: Hold) -> Guard {
+    Guard {
+        what,
+        isolated,
+        confined,
+        none,
+        needs: Needs::Nothing,
+    }
+}
+
+const fn needing(needs: Needs, guard: Guard) -> Guard {
+    Guard { needs, ..guard }
+}
+
+/// Every guard.
+const GUARDS: [Guard; 21] = [
+    row(
+        "writes outside of the working directory",
+        By("mounts, Landlock"),
+        By("Landlock"),
+        Text,
+    ),
+    row(
+        "reads of home, credentials and other sessions",
+        By("mounts, Landlock"),
+        By("Landlock"),
+        Text,
+    ),
+    needing(
+        Needs::Broker {
+            isolated: By("read-only mounts"),
+            confined: Text,
+        },
+        row(
+            "git metadata and files that run by themselves, where they exist",
+            By("read-only mounts, path broker"),
+            By("path broker"),
+            Text,
+        ),
+    ),
+    needing(
+        Needs::Broker {
+            isolated: Text,
+            confined: Text,
+        },
+        row(
+            "git metadata and files that run by themselves, newly made",
+            By("path broker"),
+            By("path broker"),
+            Text,
+        ),
+    ),
+    row(
+        "denied reads in the working directory",
+        By("unreadable mounts"),
+        Text,
+        Text,
+    ),
+    needing(
+        Needs::Broker {
+            isolated: By("mounts"),
+            confined: Open,
+        },
+        row(
+            "modes, owners and times of files outside",
+            By("mounts, path broker"),
+            By("path broker"),
+            Open,
+        ),
+    ),
+    row(
+        "set-user-id bits",
+        By("seccomp, nosuid mounts"),
+        By("seccomp"),
+        Open,
+    ),
+    row(
+        "TCP",
+        By("network namespace, seccomp"),
+        By("Landlock, seccomp"),
+        Open,
+    ),
+    row(
+        "UDP, raw and other sockets",
+        By("network namespace, seccomp"),
+        By("seccomp"),
+        Open,
+    ),
+    row(
+        "Unix sockets, also the daemon's",
+        By("mounts, network namespace"),
+        By("seccomp"),
+        By("check of ancestry"),
+    ),
+    needing(
+        Needs::Scopes,
+        row(
+            "signals to other processes",
+            By("process namespace"),
+            By("Landlock, seccomp"),
+            Open,
+        ),
+    ),
+    row(
+        "memory and environment of other processes",
+        By("process namespace, seccomp"),
+        By("Landlock, seccomp"),
+        Open,
+    ),
+    row(
+        "shared memory and queues of the user",
+        By("ipc namespace"),
+        By("seccomp"),
+        Open,
+    ),
+    row(
+        "mounts, namespaces, io_uring, bpf, keys",
+        By("seccomp"),
+        By("seccomp"),
+        Open,
+    ),
+    row("devices", By("a /dev of its own, Landlock"), By("Landlock"), Open),
+    row(
+        "capabilities and set-user-id programs",
+        By("all dropped, no_new_privs"),
+        By("all dropped, no_new_privs"),
+        Open,
+    ),
+    row(
+        "processes left behind",
+        By("the kernel, with the namespace"),
+        By("the warden"),
+        By("the warden, then the daemon"),
+    ),
+    row(
+        "processes started by others: cron, systemd",
+        By("mounts, network namespace"),
+        By("Landlock, seccomp"),
+        Open,
+    ),
+    needing(
+        Needs::Processes,
+        row("number of processes", By("cgroup"), By("cgroup"), By("cgroup")),
+    ),
+    needing(
+        Needs::Memory,
+        row("memory", By("cgroup"), By("cgroup"), By("cgroup")),
+    ),
+    row(
+        "secrets in the environment, open descriptors",
+        By("allow-list"),
+        By("allow-list"),
+        By("allow-list"),
+    ),
+];
+
+impl Guard {
+    /// What holds at a level on a machine that has everything.
+    #[must_use]
+    pub const fn at(&self, level: SandboxLevel) -> Hold {
+        match level {
+            SandboxLevel::Isolated => self.isolated,
+            SandboxLevel::Confined => self.confined,
+            SandboxLevel::None => self.none,
+        }
+    }
+
+    /// What holds at a level on this machine, as far as it was found out.
+    #[must_use]
+    pub fn here(&self, level: SandboxLevel, found: Option<&Findings>) -> Hold {
+        let Some(found) = found else {
+            return self.at(level);
+        };
+        match self.needs {
+            Needs::Scopes if level == SandboxLevel::Confined && found.landlock_abi < SCOPES => Hold::Open,
+            Needs::Processes if !found.kernel.processes => WATCH,
+            Needs::Memory if !found.kernel.memory => WATCH,
+            Needs::Broker { isolated, confined } if !found.broker.works() => match level {
+                SandboxLevel::Isolated => isolated,
+                SandboxLevel::Confined => confined,
+                SandboxLevel::None => self.none,
+            },
+            Needs::Nothing | Needs::Scopes | Needs::Processes | Needs::Memory | Needs::Broker { .. } => {
+                self.at(level)
+            }
+        }
+    }
+}
+
+/// What a hostile tool can still do at the level none, for the log and `agentctl doctor`.
+pub const RISK_OF_NONE: &str = "a hostile tool acts as the daemon's user: it can change the user's files, kill the daemon, and \
+    start a process through cron or systemd that answers other sessions' approvals (control.local_approvals = false refuses \
+    all answers over the socket)";
+
+/// Every guard there is.
+#[must_use]
+pub const fn guards() -> &'static [Guard] {
+    &GUARDS
+}
+
+/// Lists the guards that no mechanism enforces at a level on this machine.
+#[must_use]
+pub fn gaps(level: SandboxLevel, found: Option<&Findings>) -> Vec<(&'static str, Hold)> {
+    let held = GUARDS.iter().map(|guard| (guard.what, guard.here(level, found)));
+    held.filter(|(_, hold)| !hold.holds()).collect()
+}
+
+/// The gaps in words: `by text only: A, B; not guarded: C`. Empty without any.
+#[must_use]
+pub fn gaps_in_words(level: SandboxLevel, found: Option<&Findings>) -> String {
+    let gaps = gaps(level, found);
+    let of = |kind: Hold, words: &str| {
+        let names: Vec<_> = gaps
+            .iter()
+            .filter(|(_, hold)| *hold == kind)
+            .map(|(what, _)| *what)
+            .collect();
+        (!names.is_empty()).then(|| format!("{words}: {}", names.join("; ")))
+    };
+    let parts = [of(Hold::Text, "by text only"), of(Hold::Open, "not guarded")];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(". ")
+}
+
+/// The level, with the number of its gaps where it has any: `confined, 5 gaps`.
+#[must_use]
+pub fn level_in_words(level: SandboxLevel, found: Option<&Findings>) -> String {
+    let word = match level {
+        SandboxLevel::Isolated => "isolated",
+        SandboxLevel::Confined => "confined",
+        SandboxLevel::None => "none",
+    };
+    match gaps(level, found).len() {
+        0 => word.to_owned(),
+        1 => format!("{word}, 1 gap"),
+        count => format!("{word}, {count} gaps"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leaf::KernelLimits;
+    use crate::level::Finding;
+    use SandboxLevel::{Confined, Isolated, None};
+
+    fn machine(landlock_abi: u32, limits: bool) -> Findings {
+        Findings {
+            isolated: Finding::Works,
+            builder: crate::Builder::default(),
+            confined: Finding::Works,
+            landlock_abi,
+            root: false,
+            broker: Finding::Works,
+            kernel: KernelLimits {
+                processes: limits,
+                memory: limits,
+            },
+        }
+    }
+
+    #[test]
+    fn a_stronger_level_never_has_a_gap_that_a_weaker_one_has_not() {
+        for guard in guards() {
+            let holds = |level| guard.at(level).holds();
+            assert!(
+                holds(Isolated) >= holds(Confined) && holds(Confined) >= holds(None),
+                "{guard:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_machine_lacks_is_a_gap() {
+        let signals = "signals to other processes";
+        assert!(!gaps_in_words(Confined, Some(&machine(6, true))).contains(signals));
+        assert!(gaps_in_words(Confined, Some(&machine(5, true))).contains(signals));
+        assert!(!gaps_in_words(Isolated, Some(&machine(5, true))).contains(signals));
+        let lacking = Findings {
+            broker: Finding::Missing(crate::Refusal {
+                message: String::new(),
+                fix: String::new(),
+            }),
+            ..machine(6, true)
+        };
+        let modes = "modes, owners and times of files outside";
+        assert!(!gaps_in_words(Confined, Some(&machine(6, true))).contains(modes));
+        assert!(gaps_in_words(Confined, Some(&lacking)).contains(modes));
+        assert!(!gaps_in_words(Isolated, Some(&lacking)).contains(modes));
+        let memory = guards().iter().find(|guard| guard.what == "memory").unwrap();
+        assert_eq!(memory.here(Isolated, Some(&machine(6, true))), By("cgroup"));
+        assert_eq!(memory.here(Isolated, Some(&machine(6, false))), WATCH);
+    }
+
+    /// docs/security.md has this table, word for word.
+    #[test]
+    fn the_documentation_has_the_table() {
+        let page = include_str!("../../../docs/security.md");
+        let page = page.split("## Comparison").next().unwrap();
+        for guard in guards() {
+            let cells = [Isolated, Confined, None].map(|level| guard.at(level).to_string());
+            let line = format!("| {} | {} |", guard.what, cells.join(" | "));
+            assert!(page.contains(&line), "docs/security.md lacks this line:\n{line}");
+        }
+        let lines = page
+            .lines()
+            .filter(|line| line.starts_with("| ") && line.matches(" | ").count() == 3);
+        assert_eq!(
+            lines.count(),
+            guards().len() + 1,
+            "docs/security.md has a row that the table has not"
+        );
+    }
+}

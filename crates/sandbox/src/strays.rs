@@ -1,0 +1,151 @@
+//! Orphans of commands, which come back to the daemon when a command killed its warden, and are ended there.
+//!
+//! The daemon is a subreaper: a process that loses its warden and the fork server becomes its child, not init's. It stays a
+//! descendant of the daemon, which the control socket refuses ([`crate::descends_from`]), and is found here (I5).
+
+use crate::forker;
+use crate::line::Line;
+use crate::processes::{self, below, read, signal};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, getpid, set_child_subreaper, waitpid};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// How often the daemon looks without being told to.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// The pause between two rounds: what was killed takes a moment to end, and its children come back after that.
+const ROUND_EVERY: Duration = Duration::from_millis(20);
+/// Rounds of one look. A process that cannot be killed (a set-user-id program) must not keep the daemon busy.
+const ROUNDS: u32 = 250;
+
+/// Wakes the look: a warden ended without having cleaned up.
+static LOST: Notify = Notify::const_new();
+
+/// Children by pid, with the time at which they started.
+type Children = BTreeMap<i32, u64>;
+
+/// Looks for strays soon.
+pub(crate) fn look() {
+    LOST.notify_one();
+}
+
+/// Ends the strays of this process for as long as it is held.
+#[derive(Debug)]
+pub struct Strays {
+    spared: Arc<Children>,
+    task: JoinHandle<()>,
+}
+
+impl Strays {
+    /// Makes the process a subreaper and watches for strays: children that this crate did not start. Children that the
+    /// process has already are spared. Call it once, inside the runtime, before the first command. `ended` hears how many
+    /// strays a look ended.
+    ///
+    /// # Errors
+    /// The kernel refuses.
+    pub fn adopt(ended: fn(usize)) -> io::Result<Self> {
+        let spared = Arc::new(children());
+        set_child_subreaper(Some(getpid()))?;
+        let task = tokio::spawn(watch(Arc::clone(&spared), ended));
+        Ok(Self { spared, task })
+    }
+
+    /// Ends what is left, at the daemon's own end. Returns how many strays there were.
+    pub async fn end(self) -> usize {
+        self.task.abort();
+        end_all(&self.spared).await
+    }
+}
+
+async fn watch(spared: Arc<Children>, ended: fn(usize)) {
+    let mut ticks = interval(LOOK_EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            () = LOST.notified() => {}
+        }
+        let count = end_all(&spared).await;
+        if count > 0 {
+            ended(count);
+        }
+    }
+}
+
+/// Ends strays until none is left, within bounds. Returns how many were reaped.
+async fn end_all(spared: &Arc<Children>) -> usize {
+    let mut ticks = interval(ROUND_EVERY);
+    let mut reaped = 0_usize;
+    for _ in 0..ROUNDS {
+        ticks.tick().await;
+        let spared = Arc::clone(spared);
+        // The thread that starts children looks: nothing that it is just starting is taken for a stray.
+        match forker::there(move |line| Ok(round(line, &spared))).await {
+            Ok(Round { found: 0, .. }) | Err(_) => break,
+            Ok(round) => reaped = reaped.saturating_add(round.reaped),
+        }
+    }
+    reaped
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Round {
+    found: usize,
+    reaped: usize,
+}
+
+/// Kills every stray with all below it, and reaps what is dead.
+fn round(line: &mut Line, spared: &Children) -> Round {
+    let own = line.own_children();
+    let all = children().into_iter();
+    let strays: Vec<i32> = all
+        .filter(|child| !own.contains(&child.0) && spared.get(&child.0) != Some(&child.1))
+        .map(|(pid, _)| pid)
+        .collect();
+    // Stopped first: what stands still starts nothing new.
+    for kind in [Signal::STOP, Signal::KILL] {
+        for pid in strays.iter().flat_map(|stray| below(*stray).into_keys()) {
+            signal(pid, kind);
+        }
+    }
+    Round {
+        found: strays.len(),
+        reaped: strays.iter().filter(|stray| reap(**stray)).count(),
+    }
+}
+
+/// Waits for one stray and no other process: the runtime waits for its children by itself.
+fn reap(stray: i32) -> bool {
+    let Some(pid) = Pid::from_raw(stray) else {
+        return false;
+    };
+    loop {
+        match waitpid(Some(pid), WaitOptions::NOHANG) {
+            Ok(Some(_)) => return true,
+            Err(Errno::INTR) => {}
+            Ok(None) | Err(_) => return false,
+        }
+    }
+}
+
+/// The children of this process, living or dead.
+fn children() -> Children {
+    let own = getpid().as_raw_nonzero().get();
+    let pids = processes::children(own).unwrap_or_else(|| {
+        // The kernel keeps no such list.
+        let all = processes::table().into_values();
+        all.filter(|process| process.parent == own)
+            .map(|process| process.pid)
+            .collect()
+    });
+    let started = pids.into_iter().filter_map(read);
+    started
+        .filter(|process| process.parent == own)
+        .map(|process| (process.pid, process.started))
+        .collect()
+}

@@ -1,0 +1,135 @@
+//! Single mounts, by descriptor.
+
+use crate::mounts::Access;
+use rustix::fd::{AsFd, AsRawFd as _, OwnedFd};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, StatVfsMountFlags, fstatvfs, openat2};
+use rustix::io::Errno;
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
+    fsconfig_set_string, fsmount, fsopen, mount_remount, move_mount, open_tree,
+};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+/// A copy of what is mounted at a path without links, with all below it; not attached anywhere yet.
+pub(crate) fn copy(path: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let place = openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)?;
+    clone(&place)
+}
+
+/// The same of an open place.
+pub(crate) fn clone(place: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    open_tree(place, "", flags)
+}
+
+/// Attaches a mount over an open place.
+pub(crate) fn attach(mount: &OwnedFd, at: impl AsFd) -> Result<(), Errno> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(mount, "", at, "", flags)
+}
+
+/// A new file system of its own, not attached yet.
+pub(crate) fn file_system(
+    kind: &str,
+    options: &[(&str, &str)],
+    attributes: MountAttrFlags,
+) -> Result<OwnedFd, Errno> {
+    let context = fsopen(kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+    for (name, value) in options {
+        fsconfig_set_string(context.as_fd(), *name, *value)?;
+    }
+    fsconfig_create(context.as_fd())?;
+    fsmount(context.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)
+}
+
+/// Takes rights from an attached mount. Those that it did not have stay away: the kernel insists on it.
+pub(crate) fn restrict(mount: &OwnedFd, access: Access) -> Result<(), Errno> {
+    let has = fstatvfs(mount)?.f_flag;
+    let mut flags = MountFlags::BIND | MountFlags::NOSUID | MountFlags::NODEV;
+    if access == Access::Read || has.contains(StatVfsMountFlags::RDONLY) {
+        flags |= MountFlags::RDONLY;
+    }
+    if has.contains(StatVfsMountFlags::NOEXEC) {
+        flags |= MountFlags::NOEXEC;
+    }
+    mount_remount(format!("/proc/self/fd/{}", mount.as_raw_fd()), flags, "")
+}
+
+/// No entry of this file system changes any more. Device files on it stay usable.
+pub(crate) fn seal(mount: &OwnedFd) -> Result<(), Errno> {
+    let flags = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID;
+    let has = fstatvfs(mount)?.f_flag;
+    let no_exec = if has.contains(StatVfsMountFlags::NOEXEC) {
+        MountFlags::NOEXEC
+    } else {
+        MountFlags::empty()
+    };
+    mount_remount(
+        format!("/proc/self/fd/{}", mount.as_raw_fd()),
+        flags | no_exec,
+        "",
+    )
+}
+
+/// What is mounted below a copy. Only the topmost mount at a path is in sight; the others need nothing.
+pub(crate) fn below(copy: &OwnedFd, path: &Path, access: Access) -> Result<(), Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let found = match openat2(copy, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        Ok(found) => found,
+        Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
+        Err(errno) => return Err(errno),
+    };
+    match restrict(&found, access) {
+        // Another mount lies over it, and it is no mount itself.
+        Err(Errno::INVAL) => {}
+        done => done?,
+    }
+    let has = fstatvfs(&found)?.f_flag;
+    if access == Access::Read && !has.contains(StatVfsMountFlags::RDONLY) {
+        return Err(Errno::ROFS);
+    }
+    Ok(())
+}
+
+/// The mount points of `/proc/self/mountinfo`.
+pub(crate) fn mount_points(text: &str) -> Vec<PathBuf> {
+    let field = |line: &str| line.split(' ').nth(4).map(unescaped);
+    text.lines().filter_map(field).collect()
+}
+
+/// Spaces and the like are written as a backslash and three octal digits.
+fn unescaped(field: &str) -> PathBuf {
+    let mut bytes = Vec::new();
+    let mut rest = field.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        let value = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        match value {
+            Some(value) if *first == b'\\' => {
+                bytes.push(value);
+                rest = after.get(3..).unwrap_or_default();
+            }
+            _ => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    PathBuf::from(std::ffi::OsString::from_vec(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mount_points_are_read_with_their_spaces() {
+        let text = "22 27 0:21 / /proc rw - proc proc rw\n23 27 0:22 / /mnt/a\\040b\\134c rw shared:1 - ext4 /dev/a rw\n";
+        assert_eq!(mount_points(text), ["/proc", "/mnt/a b\\c"].map(PathBuf::from));
+    }
+}

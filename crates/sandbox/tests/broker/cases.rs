@@ -1,0 +1,321 @@
+//! The cases, and what they share.
+
+mod attacks;
+mod works;
+mod world;
+
+use agentd_protocol::SandboxLevel::{self, Confined, Isolated, None as Open};
+use agentd_sandbox::{Finding, Findings};
+use std::path::Path;
+use std::pin::Pin;
+use std::process::ExitCode;
+use std::time::Duration;
+use world::{World, command, find_out, is_here, repository, skipped};
+
+type Case = (&'static str, fn(Findings) -> Pin<Box<dyn Future<Output = ()>>>);
+
+macro_rules! cases {
+    ($($name:ident),* $(,)?) => { [$((stringify!($name), |found| Box::pin($name(found)))),*] };
+}
+
+pub(super) fn run(filter: &str) -> ExitCode {
+    let all: &[Case] = &cases![
+        what_commands_do_with_files_works,
+        files_are_opened_as_the_kernel_opens_them,
+        git_works_in_a_repository_that_was_there,
+        redteam_26_no_command_writes_what_git_or_an_editor_runs,
+        redteam_27_no_repository_runs_programs,
+        repositories_are_made_and_cloned,
+        i7_no_command_runs_where_the_hooks_are_unknown,
+        redteam_22_a_path_that_changes_meanwhile_leads_nowhere_else,
+        redteam_31_modes_times_and_owners_of_others_stay,
+        redteam_37_calls_whose_arguments_no_filter_sees_are_refused,
+        redteam_39_an_open_that_waits_holds_nobody_up,
+    ];
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .unwrap();
+    let found = runtime.block_on(find_out());
+    for (level, finding) in [
+        ("isolated", &found.isolated),
+        ("confined", &found.confined),
+        ("broker", &found.broker),
+    ] {
+        if let Finding::Missing(why) = finding {
+            skipped(&format!("kernel: {}", why.message), level);
+        }
+    }
+    if !found.broker.works() {
+        return ExitCode::SUCCESS;
+    }
+    for (name, case) in all
+        .iter()
+        .filter(|(name, _)| name.contains(filter) || filter.starts_with('-'))
+    {
+        println!("case {name}");
+        let found = found.clone();
+        let limit = Duration::from_secs(300);
+        runtime
+            .block_on(async { tokio::time::timeout(limit, case(found)).await })
+            .unwrap();
+    }
+    ExitCode::SUCCESS
+}
+
+fn levels(found: &Findings) -> Vec<SandboxLevel> {
+    [(Confined, &found.confined), (Isolated, &found.isolated)]
+        .into_iter()
+        .filter(|(_, finding)| finding.works())
+        .map(|(level, _)| level)
+        .collect()
+}
+
+/// Each script ends with `good` at each level, and without walls.
+async fn all_work(found: &Findings, scripts: &[(&str, &str)]) {
+    for level in [vec![Open], levels(found)].concat() {
+        let world = World::new(level, repository).await;
+        for (name, script) in scripts {
+            let said = world
+                .says(&format!(
+                    "rm -rf work && mkdir work && cd work && {{ {script} ; }} && echo good"
+                ))
+                .await;
+            assert!(said.ends_with("good"), "{level:?}: {name}: {said}");
+        }
+    }
+}
+
+/// Each script says `yes` without walls, and not behind them.
+async fn all_fail(found: &Findings, attacks: &[attacks::Attack]) {
+    for (name, script, _source) in attacks {
+        let said = World::new(Open, repository).await.says(script).await;
+        assert!(said.contains("yes"), "control: {name}: {said}");
+        for level in levels(found) {
+            let said = World::new(level, repository).await.says(script).await;
+            assert!(!said.contains("yes"), "{level:?}: {name}: {said}");
+        }
+    }
+}
+
+async fn what_commands_do_with_files_works(found: Findings) {
+    all_work(&found, works::SCRIPTS).await;
+}
+
+/// Error numbers, too: programs decide by them.
+async fn files_are_opened_as_the_kernel_opens_them(found: Findings) {
+    const OPEN: &str = "use Fcntl; sub o { sysopen(my $f, $_[0], $_[1], 0644) ? 0 : $! + 0 }";
+    let script = format!(
+        "mkdir d && touch f && ln -s f l && ln -s nowhere n && ln -s self self && perl -e '{OPEN} print join \",\", \
+         o(\"f\", O_RDWR|O_CREAT|O_EXCL), o(\"l\", O_WRONLY|O_NOFOLLOW), o(\"n\", O_WRONLY), o(\"n\", O_WRONLY|O_CREAT|O_EXCL), \
+         o(\"d\", O_WRONLY), o(\"d\", O_RDONLY|O_CREAT), o(\"f/x\", O_WRONLY|O_CREAT), o(\"none/x\", O_WRONLY|O_CREAT), \
+         o(\"\", O_WRONLY|O_CREAT), o(\"self\", O_WRONLY|O_CREAT), o(\"g/\", O_WRONLY|O_CREAT), o(\"x\" x 300, O_WRONLY|O_CREAT), \
+         o(\"x\" x 5000, O_WRONLY), o(\".\", O_WRONLY|O_CREAT), o(\"f\", O_WRONLY|O_TRUNC), o(\"n\", O_WRONLY|O_CREAT), \
+         (mkdir(\"d\") ? 0 : $! + 0), (mkdir(\"/\") ? 0 : $! + 0), (rmdir(\"f\") ? 0 : $! + 0), (unlink(\"d\") ? 0 : $! + 0), \
+         (unlink(\".none\") ? 0 : $! + 0), (rename(\"none\", \"x\") ? 0 : $! + 0), (rename(\"d\", \"f\") ? 0 : $! + 0), \
+         (symlink(\"\", \"y\") ? 0 : $! + 0), (link(\"d\", \"y\") ? 0 : $! + 0)'"
+    );
+    let control = World::new(Open, repository).await.says(&script).await;
+    for level in levels(&found) {
+        assert_eq!(
+            World::new(level, repository).await.says(&script).await,
+            control,
+            "{level:?}"
+        );
+    }
+    // What a program inherits and what it does not.
+    if std::env::consts::ARCH != "x86_64" {
+        return;
+    }
+    let script = "perl -e 'my $f = syscall(257, -100, my $a = \"a\", 0101, 0644); my $g = syscall(257, -100, my $b = \"b\", \
+                  02000101, 0644); exec \"readlink /proc/self/fd/$f /proc/self/fd/$g\"' | wc -l";
+    for level in [vec![Open], levels(&found)].concat() {
+        assert_eq!(
+            World::new(level, repository).await.says(script).await,
+            "1",
+            "{level:?}"
+        );
+    }
+}
+
+async fn git_works_in_a_repository_that_was_there(found: Findings) {
+    let script = "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; set -e; \
+                  echo 1 > a && git add a && git commit -qm one && git branch side && echo 2 > a && git stash -q && \
+                  test $(cat a) = 1 && git stash pop -q && test $(cat a) = 2 && git commit -qam two && git checkout -q side && \
+                  test $(cat a) = 1 && echo s > b && git add b && git commit -qm three && git checkout -q - && \
+                  git merge -q side -m merged && test $(cat a b | tr -d '\\n') = 2s && git reset -q --hard HEAD~1 && \
+                  git tag t && git log --oneline | wc -l && git gc -q && git status --short | wc -l && \
+                  git commit -q --amend -m again && git switch -qc other && git mv a c && git commit -qam moved && git rm -q c && echo good";
+    for level in [vec![Open], levels(&found)].concat() {
+        let world = World::new(level, repository).await;
+        let said = world.says(script).await;
+        assert!(said.ends_with("good"), "{level:?}: {said}");
+        let check = command("git")
+            .arg("-C")
+            .arg(world.inside(""))
+            .args(["fsck", "--strict"])
+            .output();
+        let check = check.unwrap();
+        assert!(check.status.success(), "{level:?}: {check:?}");
+    }
+}
+
+async fn redteam_26_no_command_writes_what_git_or_an_editor_runs(found: Findings) {
+    all_fail(&found, attacks::NAMES).await;
+}
+
+async fn redteam_27_no_repository_runs_programs(found: Findings) {
+    all_fail(&found, attacks::REPOSITORIES).await;
+}
+
+async fn repositories_are_made_and_cloned(found: Findings) {
+    let script = "set -e; export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; \
+                  git init -q made; cd made; test \"$(git config core.filemode)\" = true; git config core.symlinks && exit; \
+                  git config user.name Ana; echo 1 > a; git add a; git commit -qm one; git branch side; cd ..; \
+                  git clone -q made copy; cd copy; git switch -q side; git commit -q --allow-empty -m two; \
+                  test \"$(git config branch.side.remote)\" = origin; git fetch -q; git pull -q --ff-only; git push -q origin HEAD:new; \
+                  git rev-parse -q --verify HEAD; cd ..; git -C made log --oneline new | wc -l; \
+                  git -C made remote add up https://example.org/x; rm -rf copy made; test ! -e copy; echo good";
+    for level in [vec![Open], levels(&found)].concat() {
+        for prepare in [(|_: &Path| {}) as fn(&Path), repository] {
+            let said = World::new(level, prepare).await.says(script).await;
+            assert!(said.ends_with("good"), "{level:?}: {said}");
+        }
+        // The working directory itself, and a branch of a repository that was there.
+        let world = World::new(level, |_| {}).await;
+        assert!(
+            world
+                .says("git init -q && git status --short && echo good")
+                .await
+                .ends_with("good"),
+            "{level:?}"
+        );
+        let world = World::new(level, repository).await;
+        let follows = "git branch -q side && git checkout -q -b f --track side && git config branch.f.merge";
+        assert!(
+            world.says(follows).await.ends_with("refs/heads/side"),
+            "{level:?}"
+        );
+    }
+}
+
+/// Git reads a configuration that we do not, so any file could be one of its hooks.
+async fn i7_no_command_runs_where_the_hooks_are_unknown(found: Findings) {
+    let config = |length: usize| {
+        move |dir: &Path| {
+            repository(dir);
+            std::fs::write(dir.join(".git/config"), "#".repeat(length)).unwrap();
+        }
+    };
+    for level in levels(&found) {
+        let world = World::new(level, config(1 << 20)).await;
+        assert_eq!(world.says("echo yes").await, "yes", "control: {level:?}");
+        let refused = World::try_new(level, config((1 << 20) + 1)).await;
+        let error = refused.err().unwrap().to_string();
+        assert!(error.contains(".git/config cannot be read"), "{level:?}: {error}");
+    }
+}
+
+/// The classic of user notification: another thread changes the path between the look at it and its use.
+async fn redteam_22_a_path_that_changes_meanwhile_leads_nowhere_else(found: Findings) {
+    if !is_here("gcc") {
+        skipped("gcc is not on the PATH", "row 22");
+        return;
+    }
+    for (name, source, script) in attacks::RACES {
+        let script = format!("cat > race.c <<'END'\n{source}\nEND\ngcc -pthread -o race race.c && {script}");
+        // Without walls it goes on until it works once.
+        let forever = format!("TRIES=1000000000; {script}");
+        let said = World::new(Open, repository).await.says(&forever).await;
+        assert!(said.contains("yes"), "control: {name}: {said}");
+        for level in levels(&found) {
+            let said = World::new(level, repository)
+                .await
+                .says(&format!("TRIES=5000; {script}"))
+                .await;
+            assert!(
+                !said.contains("yes") && said.contains("done"),
+                "{level:?}: {name}: {said}"
+            );
+        }
+    }
+}
+
+async fn redteam_31_modes_times_and_owners_of_others_stay(found: Findings) {
+    all_fail(&found, attacks::METADATA).await;
+    if std::env::consts::ARCH == "x86_64" {
+        all_fail(&found, attacks::METADATA_BY_NUMBER).await;
+    }
+    // The top of the working directory stays usable.
+    for level in levels(&found) {
+        let world = World::new(level, repository).await;
+        assert_ne!(world.says("chmod 000 . && echo yes").await, "yes", "{level:?}");
+        assert_eq!(world.says("chmod 755 . && echo yes").await, "yes", "{level:?}");
+    }
+}
+
+async fn redteam_37_calls_whose_arguments_no_filter_sees_are_refused(found: Findings) {
+    if std::env::consts::ARCH != "x86_64" {
+        skipped(
+            "kernel: the numbers of system calls in this test are those of x86_64",
+            "row 37",
+        );
+        return;
+    }
+    let error = |call: &str| format!("perl -e 'print syscall({call}) < 0 ? $! + 0 : \"yes\"'");
+    // The number of an open file is not negative, so it is not named as an error.
+    let calls = [
+        (
+            "openat2",
+            "437, -100, my $a = \"f\", my $b = pack(\"QQQ\", 0101, 04755, 0), 24",
+            "38",
+        ),
+        ("open setuid", "2, my $a = \"f\", 0101, 04755", "1"),
+        ("openat setgid", "257, -100, my $a = \"f\", 0101, 02755", "1"),
+        ("open unnamed setuid", "2, my $a = \".\", 020200002, 04755", "1"),
+        ("creat setuid", "85, my $a = \"f\", 06755", "1"),
+        ("mkdir setgid", "83, my $a = \"d\", 02755", "1"),
+        ("mkdirat setuid", "258, -100, my $a = \"d\", 04755", "1"),
+        ("mknod setuid", "133, my $a = \"p\", 0104755, 0", "1"),
+        ("mknodat setuid", "259, -100, my $a = \"p\", 0104755, 0", "1"),
+        (
+            "setxattrat",
+            "463, -100, my $a = \"f\", 0, my $b = \"user.a\", 0, 0",
+            "38",
+        ),
+        ("file_setattr", "469, -100, my $a = \"f\", 0, 0, 0", "38"),
+    ];
+    for level in levels(&found) {
+        let world = World::new(level, repository).await;
+        for (name, call, expected) in calls {
+            assert_eq!(world.says(&error(call)).await, expected, "{level:?}: {name}");
+        }
+        // The third argument means nothing when no file is made.
+        assert_eq!(
+            world
+                .says(&format!("touch f; {}", error("2, my $a = \"f\", 01, 04755")))
+                .await,
+            "yes"
+        );
+    }
+    let open = World::new(Open, repository).await;
+    for (name, call, _) in calls.iter().take(9) {
+        assert_eq!(
+            open.says(&format!("rm -rf f d p; {}", error(call))).await,
+            "yes",
+            "control: {name}"
+        );
+    }
+}
+
+async fn redteam_39_an_open_that_waits_holds_nobody_up(found: Findings) {
+    let script = "mkfifo p; for i in $(seq 80); do (echo x > p) 2> /dev/null & done; echo here > f && cat f; kill -9 $(jobs -p) 2> /dev/null";
+    for level in levels(&found) {
+        let world = World::new(level, repository).await;
+        assert_eq!(world.says(script).await, "here", "{level:?}");
+        // What was killed meanwhile does not take the place of others for good.
+        let again = "mkfifo q; (cat q > g &); echo through > q && echo done";
+        assert_eq!(world.says(again).await, "done", "{level:?}");
+    }
+}

@@ -1,0 +1,127 @@
+//! A working directory with a repository, a place outside of it, and a warden.
+
+use agentd_protocol::SandboxLevel;
+use agentd_sandbox::{
+    Bounds, CaptureLimits, CollectSpec, CommandSpec, Confinement, Environment, Findings, ProbeSpec,
+    SandboxError, Warden, WardenSpec, probe, readable,
+};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use tempfile::TempDir;
+
+pub(super) struct World {
+    dir: TempDir,
+    warden: Warden,
+}
+
+impl World {
+    pub(super) async fn new(level: SandboxLevel, prepare: impl FnOnce(&Path)) -> Self {
+        Self::try_new(level, prepare).await.unwrap()
+    }
+
+    pub(super) async fn try_new(
+        level: SandboxLevel,
+        prepare: impl FnOnce(&Path),
+    ) -> Result<Self, SandboxError> {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["w", "outside", "outside/data", "home"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        std::fs::write(dir.path().join("outside/canary"), "canary").unwrap();
+        let hooks = dir.path().join("w/hooks-of-all");
+        let config = format!("[core]\n\thooksPath = {}\n", hooks.display());
+        std::fs::write(dir.path().join("home/.gitconfig"), config).unwrap();
+        let environment = environment().with("HOME", dir.path().join("home").to_str().unwrap());
+        prepare(&dir.path().join("w"));
+        let spec = WardenSpec {
+            exe: "/proc/self/exe".into(),
+            workdir: dir.path().join("w"),
+            environment: environment.clone(),
+            bounds: Bounds::default(),
+            network: None,
+        };
+        let temp = dir.path().join("temp");
+        let warden = if level == SandboxLevel::None {
+            std::fs::create_dir(&temp).unwrap();
+            let environment = environment.with("TMPDIR", temp.to_str().unwrap());
+            Warden::spawn(&WardenSpec { environment, ..spec }).await?
+        } else {
+            let walls = Confinement::new(level, temp, readable(&environment, &[]));
+            Warden::spawn_confined(&spec, &walls).await?.0
+        };
+        Ok(Self { dir, warden })
+    }
+
+    pub(super) fn inside(&self, name: &str) -> PathBuf {
+        self.dir.path().join("w").join(name)
+    }
+
+    /// All that a script says. `$OUT` is the place outside.
+    pub(super) async fn says(&self, script: &str) -> String {
+        let out = self.dir.path().join("outside").display().to_string();
+        let command = CommandSpec {
+            argv: ["bash", "-c", script].map(str::to_owned).to_vec(),
+            cwd: self.inside(""),
+            env: vec![("OUT".to_owned(), out)],
+        };
+        let spec = CollectSpec {
+            time: Duration::from_secs(60),
+            limits: CaptureLimits::default(),
+            spill_dir: self.dir.path().join("spill"),
+            spill_bytes: 1 << 20,
+        };
+        let running = self.warden.run(command).await.unwrap();
+        let done = running.collect(&spec, |_| {}).await.unwrap();
+        String::from_utf8_lossy(done.output.head()).trim().to_owned()
+    }
+}
+
+/// A repository with all that one has when people work in it for a while.
+pub(super) fn repository(dir: &Path) {
+    let script = "git init -q . && git config core.hooksPath no-hooks && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first && \
+                  mkdir -p .git/modules/m/hooks .git/worktrees/t .git/info && touch .git/modules/m/config && \
+                  echo ../.. > .git/worktrees/t/commondir && git init -q --bare fixture.git && echo 'b = 1' > AGENTS.md";
+    let done = command("bash")
+        .args(["-c", script])
+        .current_dir(dir)
+        .status()
+        .unwrap();
+    assert!(done.success());
+}
+
+#[expect(clippy::disallowed_methods, reason = "what a person does beside the sandbox")]
+pub(super) fn command(program: &str) -> Command {
+    Command::new(program)
+}
+
+pub(super) fn is_here(program: &str) -> bool {
+    let script = format!("type {program} > /dev/null 2>&1");
+    command("bash").args(["-c", &script]).status().unwrap().success()
+}
+
+fn environment() -> Environment {
+    Environment::allowed(std::env::vars_os().filter(|(name, _)| name == "PATH"), &[])
+}
+
+pub(super) async fn find_out() -> Findings {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = ProbeSpec {
+        exe: "/proc/self/exe".into(),
+        environment: environment(),
+        read: Vec::new(),
+        data_dir: dir.path().to_owned(),
+    };
+    probe(&spec).await.unwrap()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a skip must be seen")]
+pub(super) fn skipped(reason: &str, what: &str) {
+    println!("SKIPPED {what}: {reason}");
+    if let Ok(path) = std::env::var("AGENTD_SKIPS")
+        && let Ok(mut file) = std::fs::OpenOptions::new().append(true).open(path)
+    {
+        let _ = writeln!(file, "{reason} (broker: {what})");
+    }
+}

@@ -1,0 +1,129 @@
+//! Whether the files of the database are still the ones that SQLite has open. When somebody deletes or replaces them, SQLite
+//! writes on into files that nobody will find again, and reports success.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// To this length SQLite cuts its log by itself (`PRAGMA journal_size_limit`), bytes.
+pub(super) const LOG_LIMIT: u64 = 16 * 1024 * 1024;
+
+/// The database and its log.
+#[derive(Debug)]
+pub(super) struct DatabaseFiles {
+    database: Seen,
+    log: Seen,
+}
+
+/// One file as it was at the last look.
+#[derive(Debug)]
+struct Seen {
+    path: PathBuf,
+    /// Device and inode; absent until it is there.
+    identity: Option<(u64, u64)>,
+    length: u64,
+    /// SQLite itself does not cut the file below this.
+    kept: u64,
+}
+
+impl DatabaseFiles {
+    pub(super) fn of(database: &Path) -> Self {
+        let mut log = database.as_os_str().to_owned();
+        log.push("-wal");
+        let seen = |path, kept| Seen {
+            path,
+            identity: None,
+            length: 0,
+            kept,
+        };
+        Self {
+            database: seen(database.to_owned(), u64::MAX),
+            log: seen(log.into(), LOG_LIMIT),
+        }
+    }
+
+    /// Looks at both files, at a cost of two system calls.
+    ///
+    /// # Errors
+    /// What is wrong, as the reason for which the store stops.
+    pub(super) fn check(&mut self) -> Result<(), String> {
+        self.database.check()?;
+        self.log.check()
+    }
+}
+
+impl Seen {
+    fn check(&mut self) -> Result<(), String> {
+        let path = self.path.display();
+        let found = match (fs::symlink_metadata(&self.path), self.identity) {
+            (Ok(found), _) => found,
+            // It comes with the first transaction.
+            (Err(error), None) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            (Err(error), Some(_)) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(format!("{path} was deleted while the store was open"));
+            }
+            (Err(error), _) => return Err(format!("{path}: {error}")),
+        };
+        let identity = (found.dev(), found.ino());
+        if *self.identity.get_or_insert(identity) != identity {
+            return Err(format!("{path} was replaced while the store was open"));
+        }
+        let (before, now) = (self.length, found.len());
+        if now < before.min(self.kept) {
+            return Err(format!(
+                "{path} was cut from {before} to {now} bytes while the store was open"
+            ));
+        }
+        self.length = now;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn world() -> (tempfile::TempDir, PathBuf, PathBuf, DatabaseFiles) {
+        let dir = tempfile::tempdir().unwrap();
+        let (database, log) = (dir.path().join("a.db"), dir.path().join("a.db-wal"));
+        fs::write(&database, "data").unwrap();
+        let mut files = DatabaseFiles::of(&database);
+        files.check().unwrap();
+        fs::write(&log, "more").unwrap();
+        files.check().unwrap();
+        (dir, database, log, files)
+    }
+
+    #[test]
+    fn i1_a_file_that_is_deleted_replaced_or_cut_is_noticed() {
+        for of_log in [false, true] {
+            let (_dir, database, log, mut files) = world();
+            let path = if of_log { log } else { database };
+            fs::write(&path, "longer than before").unwrap();
+            files.check().unwrap();
+            fs::write(&path, "cut").unwrap();
+            assert!(files.check().unwrap_err().contains("was cut from 18 to 3 bytes"));
+            fs::remove_file(&path).unwrap();
+            assert!(files.check().unwrap_err().contains("was deleted"));
+            // The first file is kept, so that the second one cannot get its number.
+            let (_dir, database, log, mut files) = world();
+            let path = if of_log { log } else { database };
+            fs::rename(&path, path.with_extension("old")).unwrap();
+            fs::write(&path, "another one").unwrap();
+            assert!(files.check().unwrap_err().contains("was replaced"));
+        }
+    }
+
+    #[test]
+    fn sqlite_may_cut_its_log_to_its_limit() {
+        let (_dir, _, log, mut files) = world();
+        let set_length = |length: u64| fs::File::create(&log).unwrap().set_len(length).unwrap();
+        set_length(LOG_LIMIT + 1);
+        files.check().unwrap();
+        set_length(LOG_LIMIT);
+        files.check().unwrap();
+        set_length(LOG_LIMIT - 1);
+        assert!(files.check().is_err());
+    }
+}

@@ -1,0 +1,132 @@
+//! Two and more of daemon, nursery and warden die or stand still at once. What they leave is ended by the next daemon
+//! before any session goes on (I5). docs/faults.md has these rows.
+
+use crate::sandbox::with;
+use crate::session;
+use agentd_bench::model_server::ModelServer;
+use agentd_tests::{Daemon, Follower, check_log, children_of, eventually, marked, signal};
+use rustix::process::Signal;
+use std::fs;
+
+/// What happens to the nursery and the warden before the daemon is killed.
+const CASES: [(&str, Option<Signal>, Option<Signal>); 6] = [
+    ("all", Some(Signal::KILL), Some(Signal::KILL)),
+    ("daemon and nursery", Some(Signal::KILL), None),
+    ("daemon and warden", None, Some(Signal::KILL)),
+    ("daemon, the nursery stands still", Some(Signal::STOP), None),
+    ("daemon, the warden stands still", None, Some(Signal::STOP)),
+    ("daemon, both stand still", Some(Signal::STOP), Some(Signal::STOP)),
+];
+
+/// A command that writes on by itself, in a session of its own, and never ends.
+const BEATS: &str = "while :; do echo $$ >>beats; read -t 0.02 <>fifo; done";
+
+/// The processes below another one, with it.
+fn family(pid: u32) -> Vec<u32> {
+    let below = children_of(pid).into_iter().flat_map(family);
+    std::iter::once(pid).chain(below).collect()
+}
+
+fn name_of(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default()
+}
+
+fn named(name: &str, pids: &[u32]) -> Vec<u32> {
+    let is_it = |pid: &u32| name_of(*pid).contains(name);
+    pids.iter().copied().filter(is_it).collect()
+}
+
+/// How many beats there are, and by how many processes.
+fn beats(dir: &str) -> (usize, usize) {
+    let text = fs::read_to_string(format!("{dir}/beats")).unwrap_or_default();
+    let by: std::collections::BTreeSet<&str> = text.lines().collect();
+    (text.lines().count(), by.len())
+}
+
+async fn every_case(level: &str) {
+    let server = ModelServer::start(false).await.unwrap();
+    let mut survived = 0;
+    for case in CASES {
+        let Some(mut daemon) = with(&server, level, "").await else {
+            return;
+        };
+        survived += one(&mut daemon, level, case).await;
+    }
+    // The control: in namespaces the kernel ends them, and elsewhere they would have gone on.
+    assert!(
+        level == "isolated" || survived > 0,
+        "{level}: nothing outlived the daemon"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i5_what_a_double_failure_leaves_at_none_is_ended_before_a_session_goes_on() {
+    every_case("none").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i5_what_a_double_failure_leaves_at_confined_is_ended_before_a_session_goes_on() {
+    every_case("confined").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i5_what_a_double_failure_leaves_at_isolated_is_ended_before_a_session_goes_on() {
+    every_case("isolated").await;
+}
+
+/// Runs one case. Returns how many processes of commands outlived the daemon.
+async fn one(
+    daemon: &mut Daemon,
+    level: &str,
+    (what, nursery, warden): (&str, Option<Signal>, Option<Signal>),
+) -> usize {
+    let dir = daemon.workdir("project");
+    let script = format!("{dir}/beats.sh");
+    fs::write(&script, format!("{BEATS}\n")).unwrap();
+    fs::write(
+        format!("{dir}/start.sh"),
+        "mkfifo fifo\nsetsid bash beats.sh &\nexec bash \"$PWD/beats.sh\"\n",
+    )
+    .unwrap();
+    let client = daemon.client().await;
+    let session = session(daemon, &client, "plan:beats steps=1 command=bash_start.sh;").await;
+    eventually("both loops run", || beats(&dir).1 == 2).await;
+    drop(client);
+    let all = family(daemon.pid());
+    let (nurseries, wardens) = (named("agentd-nursery", &all), named("agentd-warden", &all));
+    assert!(
+        !nurseries.is_empty() && !wardens.is_empty(),
+        "{level}: {what}: {all:?}"
+    );
+    for (pids, how) in [(wardens, warden), (nurseries, nursery)] {
+        for pid in pids {
+            how.into_iter().for_each(|how| signal(pid, how));
+        }
+    }
+    daemon.kill().await;
+    let outlived = all.iter().filter(|pid| is_loop(**pid)).count();
+    let mut next = daemon.restart(None).await;
+    // It is ready: every session may go on from here.
+    let left: Vec<u32> = all.iter().copied().filter(|pid| lives(*pid)).collect();
+    assert!(left.is_empty(), "{level}: {what}: {left:?}");
+    let before = beats(&dir).0;
+    let client = next.client().await;
+    Follower::attach(&client, &session).await.turn_finished(1).await;
+    check_log(&client, &session).await;
+    assert_eq!(beats(&dir).0, before, "{level}: {what}: something writes on");
+    assert!(marked(&script).is_empty(), "{level}: {what}");
+    drop(client);
+    next.terminate();
+    next.ended().await;
+    outlived
+}
+
+fn is_loop(pid: u32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    lives(pid) && String::from_utf8_lossy(&line).contains("beats.sh")
+}
+
+/// Whether a process is there and not just waited for.
+fn lives(pid: u32) -> bool {
+    agentd_tests::state_of(pid).is_some_and(|state| !matches!(state, 'Z' | 'X'))
+}
