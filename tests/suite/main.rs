@@ -59,8 +59,8 @@ mod viewers;
 
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;
-use agentd_protocol::{Block, CreateParams};
-use agentd_tests::{Daemon, DaemonOptions};
+use agentd_protocol::{Block, CreateParams, EventBody, PermissionMode};
+use agentd_tests::{Daemon, DaemonOptions, Follower};
 
 /// Everything runs but what a rule denies.
 const YOLO: &str = "[model]\ndefault = \"claude\"\n[permission]\nmode = \"yolo\"\n";
@@ -90,6 +90,23 @@ async fn session(daemon: &Daemon, client: &Client, plan: &str) -> String {
         .expect("the session is created")
         .session
         .to_string()
+}
+
+/// A session at rest in mode default, whose one call waits for a person; its id.
+async fn asks(daemon: &Daemon, client: &Client) -> String {
+    let params = CreateParams {
+        prompt: Some(vec![Block::text("plan:asks steps=1 command=echo_hi;")]),
+        workdir: daemon.workdir("asks"),
+        mode: Some(PermissionMode::Default),
+        ..CreateParams::default()
+    };
+    let session = client.create(&params).await.expect("the session is created");
+    let session = session.session.to_string();
+    Follower::attach(client, &session)
+        .await
+        .until("the question", |body| matches!(body, EventBody::ApprovalAsked(_)))
+        .await;
+    session
 }
 
 /// Every file of the suite is a module: a forgotten one would test nothing.

@@ -1,11 +1,9 @@
 //! The kernel sandbox as a person and an agent meet it, at each level that this machine has.
 
-use crate::{YOLO, daemon, session};
+use crate::{YOLO, asks, daemon, session};
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;
-use agentd_protocol::{
-    ApprovalListParams, Block, CreateParams, EndReason, EventBody, PermissionMode, SandboxLevel,
-};
+use agentd_protocol::{ApprovalListParams, Block, CreateParams, EndReason, EventBody, SandboxLevel};
 use agentd_tests::{Daemon, Follower, binaries, check_log, skipped};
 
 const LEVELS: [(&str, SandboxLevel); 3] = [
@@ -45,22 +43,6 @@ pub(crate) async fn with(server: &ModelServer, level: &str, more: &str) -> Optio
             None
         }
     }
-}
-
-/// A session at rest in mode default, whose one call waits for a person.
-async fn asks(daemon: &Daemon, client: &Client) -> String {
-    let params = CreateParams {
-        prompt: Some(vec![Block::text("plan:asks steps=1 command=echo_hi;")]),
-        workdir: daemon.workdir("asks"),
-        mode: Some(PermissionMode::Default),
-        ..CreateParams::default()
-    };
-    let session = client.create(&params).await.unwrap().session.to_string();
-    Follower::attach(client, &session)
-        .await
-        .until("the question", |body| matches!(body, EventBody::ApprovalAsked(_)))
-        .await;
-    session
 }
 
 #[tokio::test(flavor = "multi_thread")]

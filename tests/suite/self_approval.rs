@@ -1,28 +1,9 @@
 //! An agent may not control the daemon that runs it.
 
-use crate::{YOLO, daemon, session};
+use crate::{YOLO, asks, daemon, session};
 use agentd_bench::model_server::ModelServer;
-use agentd_client::Client;
-use agentd_protocol::{ApprovalListParams, CreateParams, EndReason, EventBody, PermissionMode};
+use agentd_protocol::{ApprovalListParams, EndReason};
 use agentd_tests::{Daemon, Follower, binaries, check_log, eventually};
-
-/// A session that waits for a person.
-async fn asks(daemon: &Daemon, client: &Client) -> String {
-    let params = CreateParams {
-        prompt: Some(vec![agentd_protocol::Block::text(
-            "plan:asks steps=1 command=echo_hi;",
-        )]),
-        workdir: daemon.workdir("asks"),
-        mode: Some(PermissionMode::Default),
-        ..CreateParams::default()
-    };
-    let session = client.create(&params).await.unwrap().session.to_string();
-    Follower::attach(client, &session)
-        .await
-        .until("the question", |body| matches!(body, EventBody::ApprovalAsked(_)))
-        .await;
-    session
-}
 
 /// Puts a script beside the session's files that approves `target` and writes down how that ended.
 fn script(daemon: &Daemon, target: &str) {

@@ -1,29 +1,13 @@
 //! Tools that kill their warden and the fork server at the level `none`, to leave a process that agentd no longer tracks.
 //! docs/security/none.md lists these attacks.
 
-use crate::{ASKING, YOLO, daemon, session};
+use crate::{ASKING, YOLO, asks, daemon, session};
 use agentd_bench::model_server::ModelServer;
 use agentd_client::Client;
-use agentd_protocol::{ApprovalListParams, Block, CreateParams, EventBody, PermissionMode};
-use agentd_tests::{Daemon, Follower, binaries, eventually, skipped};
+use agentd_protocol::ApprovalListParams;
+use agentd_tests::{Daemon, binaries, eventually, skipped};
 use std::fs;
 use std::path::PathBuf;
-
-/// Opens an approval; the session that waits for it.
-async fn asks(daemon: &Daemon, client: &Client) -> String {
-    let params = CreateParams {
-        prompt: Some(vec![Block::text("plan:asks steps=1 command=echo_hi;")]),
-        workdir: daemon.workdir("asks"),
-        mode: Some(PermissionMode::Default),
-        ..CreateParams::default()
-    };
-    let session = client.create(&params).await.unwrap().session.to_string();
-    Follower::attach(client, &session)
-        .await
-        .until("the question", |body| matches!(body, EventBody::ApprovalAsked(_)))
-        .await;
-    session
-}
 
 async fn open_approvals(client: &Client) -> usize {
     let open = client.approvals(&ApprovalListParams::default()).await;

@@ -12,5 +12,6 @@ mod pool;
 mod system;
 mod work;
 
+pub use mounts::mount_points;
 pub use pool::{Hanging, HangingCall, Limits, hanging, set_limits};
 pub use work::{Failed, FileWork};

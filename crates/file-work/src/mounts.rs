@@ -66,6 +66,12 @@ fn find(mounts: &[Mount], path: &Path) -> Mount {
     })
 }
 
+/// The mount points of a table with the format of `/proc/self/mountinfo`, in its order.
+#[must_use]
+pub fn mount_points(table: &str) -> Vec<PathBuf> {
+    parse(table).into_iter().map(|mount| mount.point).collect()
+}
+
 /// Reads the table: fields by spaces, the third is the device and the fifth the mount point (proc_pid_mountinfo(5)).
 fn parse(text: &str) -> Vec<Mount> {
     let mount = |line: &str| {

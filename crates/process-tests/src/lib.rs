@@ -7,4 +7,4 @@ mod cases;
 mod processes;
 
 pub use cases::{Case, run, skipped};
-pub use processes::is_gone;
+pub use processes::{gone, is_gone};

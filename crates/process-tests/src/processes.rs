@@ -20,3 +20,11 @@ pub fn is_gone(pid: i32) -> bool {
     };
     matches!(poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&WITHIN)), Ok(1))
 }
+
+/// The same; the runtime's workers go on meanwhile.
+#[expect(clippy::disallowed_methods, reason = "it waits for a process, in tests only")]
+pub async fn gone(pid: i32) -> bool {
+    tokio::task::spawn_blocking(move || is_gone(pid))
+        .await
+        .unwrap_or(false)
+}

@@ -6,9 +6,10 @@ use crate::block::Block;
 use crate::event::Seq;
 use crate::ids::{ApprovalId, InputId, SessionId, TurnId};
 use crate::limits::{Budget, PermissionMode, Preset};
+use crate::open_approval::OpenApproval;
 use crate::selector::Selector;
 use crate::stamp::Timestamp;
-use crate::summary::{OpenApproval, Status};
+use crate::summary::Status;
 use crate::vocabulary::{Decision, Delivery, Labels, Scope};
 use serde::{Deserialize, Serialize};
 

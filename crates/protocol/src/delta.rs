@@ -1,7 +1,8 @@
 //! What is pushed to viewers and is in no log.
 
 use crate::ids::{SessionId, ToolCallId};
-use crate::summary::{OpenApproval, Status};
+use crate::open_approval::OpenApproval;
+use crate::summary::Status;
 use serde::{Deserialize, Serialize};
 
 /// A live-only fragment. Never in the log, never numbered.

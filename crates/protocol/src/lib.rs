@@ -19,6 +19,8 @@ mod hanging;
 mod ids;
 mod limits;
 mod model_row;
+mod named;
+mod open_approval;
 mod payload_context;
 mod payload_history;
 mod payload_hook;
@@ -58,6 +60,8 @@ pub use limits::{
     ThinkingLevel, ToolProtocol, Usage,
 };
 pub use model_row::{CredentialHealth, CredentialStatus, LastCall, ModelStatus};
+pub use named::{from_named, kind_of};
+pub use open_approval::OpenApproval;
 pub use payload_context::*;
 pub use payload_history::*;
 pub use payload_hook::*;
@@ -75,5 +79,5 @@ pub use rule_row::{RemoveRuleParams, RuleRow};
 pub use selector::{BadSelector, Selector};
 pub use server_row::ServerRow;
 pub use stamp::{Stamp, Timestamp};
-pub use summary::{OpenApproval, QueuedInput, RunState, Status, Summary, WaitReason};
+pub use summary::{QueuedInput, RunState, Status, Summary, WaitReason};
 pub use vocabulary::*;

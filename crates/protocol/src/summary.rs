@@ -1,15 +1,14 @@
 //! What is said of a session without reading its log: the list row, the derived state.
 
-use crate::binding::About;
-use crate::call::Choice;
 use crate::event::Seq;
-use crate::ids::{ApprovalId, InputId, SessionId, ToolCallId, TurnId};
+use crate::ids::{InputId, SessionId, TurnId};
 use crate::limits::{Budget, LoopLimits, PermissionMode, Usage};
+use crate::open_approval::OpenApproval;
 use crate::payload_job::RunningJob;
 use crate::payload_subagent::Spent;
 use crate::payload_talk::TodoItem;
 use crate::stamp::Timestamp;
-use crate::vocabulary::{ApprovalKind, Delivery, Labels, Scope, TurnError};
+use crate::vocabulary::{Delivery, Labels, TurnError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use std::fmt;
 
@@ -173,57 +172,24 @@ pub struct Status {
     pub position: Option<u32>,
 }
 
-/// An approval that waits for an answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OpenApproval {
-    /// Its id.
-    pub approval: ApprovalId,
-    /// What about.
-    pub kind: ApprovalKind,
-    /// Whose.
-    pub session: SessionId,
-    /// The call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool_call: Option<ToolCallId>,
-    /// The tool's name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tool: Option<String>,
-    /// One line.
-    pub title: String,
-    /// What exactly will happen.
-    pub detail: String,
-    /// Possible answers.
-    pub choices: Vec<Choice>,
-    /// Possible scopes of an allow.
-    pub scopes: Vec<Scope>,
-    /// When it was asked.
-    pub asked_at: Timestamp,
-    /// When it expires.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub expires_at: Option<Timestamp>,
-    /// The rule that session or always would add.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grant: Option<String>,
-    /// The hash of the tool and its arguments: questions about the same call have the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub input: Option<String>,
-    /// How often nobody answered in time.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub level: u32,
-    /// A sub-agent asks: the session at the top of its tree.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub root: Option<SessionId>,
-    /// The titles from the root down to the sub-agent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub path: Vec<String>,
-    /// What a person should know besides.
-    #[serde(default, skip_serializing_if = "About::is_empty")]
-    pub about: About,
+impl Status {
+    /// The state with its reason and nothing else.
+    #[must_use]
+    pub fn new(state: RunState, reason: impl Into<String>, since: Timestamp) -> Self {
+        Self {
+            state,
+            reason: reason.into(),
+            since,
+            until: None,
+            attempt: None,
+            position: None,
+        }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
-const fn is_zero(level: &u32) -> bool {
-    *level == 0
+pub(crate) const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// An input that waits to join.
@@ -319,4 +285,43 @@ pub struct Summary {
     /// The loop's limits, with where each was set. Only `session.get` says it; rows do not keep it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Box<LoopLimits>>,
+}
+
+impl Summary {
+    /// The summary of a session of which only the status is known. It counts as created when the status began.
+    #[must_use]
+    pub fn new(session: SessionId, status: Status) -> Self {
+        Self {
+            session,
+            name: String::new(),
+            created_at: status.since,
+            updated_at: status.since,
+            status,
+            model: String::new(),
+            mode: PermissionMode::Default,
+            workdir: String::new(),
+            labels: Labels::new(),
+            seq: 0,
+            steps: 0,
+            usage: Usage::default(),
+            cost_usd: 0.0,
+            parent: None,
+            turn: None,
+            open_approvals: Vec::new(),
+            queue: Vec::new(),
+            budget: Budget::default(),
+            last_error: None,
+            todo: Vec::new(),
+            summary: None,
+            jobs: Vec::new(),
+            time_ms: 0,
+            children: Vec::new(),
+            subagents: 0,
+            below: Spent::default(),
+            paused: false,
+            wake_at: None,
+            resumable: false,
+            limits: None,
+        }
+    }
 }

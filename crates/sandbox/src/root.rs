@@ -5,7 +5,8 @@
 //! descriptor, so nobody who renames a path in the meantime changes what is mounted or where.
 
 use crate::mounts::{Access, Mount, View};
-use crate::tree::{attach, below, clone, copy, file_system, mount_points, restrict, seal};
+use crate::tree::{attach, below, clone, copy, file_system, restrict, seal};
+use agentd_file_work::mount_points;
 use rustix::fd::OwnedFd;
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, chmodat, fstat, mkdirat, openat, openat2, symlinkat,

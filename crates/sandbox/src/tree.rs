@@ -8,8 +8,7 @@ use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
     fsconfig_set_string, fsmount, fsopen, mount_remount, move_mount, open_tree,
 };
-use std::os::unix::ffi::OsStringExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A copy of what is mounted at a path without links, with all below it; not attached anywhere yet.
 pub(crate) fn copy(path: &Path) -> Result<OwnedFd, Errno> {
@@ -94,42 +93,4 @@ pub(crate) fn below(copy: &OwnedFd, path: &Path, access: Access) -> Result<(), E
         return Err(Errno::ROFS);
     }
     Ok(())
-}
-
-/// The mount points of `/proc/self/mountinfo`.
-pub(crate) fn mount_points(text: &str) -> Vec<PathBuf> {
-    let field = |line: &str| line.split(' ').nth(4).map(unescaped);
-    text.lines().filter_map(field).collect()
-}
-
-/// Spaces and the like are written as a backslash and three octal digits.
-fn unescaped(field: &str) -> PathBuf {
-    let mut bytes = Vec::new();
-    let mut rest = field.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
-        let value = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match value {
-            Some(value) if *first == b'\\' => {
-                bytes.push(value);
-                rest = after.get(3..).unwrap_or_default();
-            }
-            _ => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    PathBuf::from(std::ffi::OsString::from_vec(bytes))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mount_points_are_read_with_their_spaces() {
-        let text = "22 27 0:21 / /proc rw - proc proc rw\n23 27 0:22 / /mnt/a\\040b\\134c rw shared:1 - ext4 /dev/a rw\n";
-        assert_eq!(mount_points(text), ["/proc", "/mnt/a b\\c"].map(PathBuf::from));
-    }
 }

@@ -12,11 +12,11 @@ fn main() -> ExitCode {
 
 #[cfg(test)]
 mod cases {
+    use agentd_process_tests::is_gone;
     use agentd_sandbox::{
         CaptureLimits, CollectSpec, Collected, CommandSpec, Environment, Exit, Heard, SandboxError, Warden,
         WardenSlot, WardenSpec,
     };
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
     use std::io::{BufRead as _, BufReader, Write as _};
     use std::os::fd::OwnedFd;
@@ -121,19 +121,6 @@ mod cases {
 
     fn text(collected: &Collected) -> String {
         String::from_utf8(collected.output.head().to_vec()).unwrap()
-    }
-
-    /// Waits for the end of a process that is not our child.
-    fn wait_gone(pid: i32) {
-        let Ok(fd) = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()) else {
-            return;
-        };
-        let within = Timespec {
-            tv_sec: 60,
-            tv_nsec: 0,
-        };
-        let ended = poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&within)).unwrap();
-        assert_eq!(ended, 1, "process {pid} still lives");
     }
 
     fn pids(text: &str) -> Vec<i32> {
@@ -254,7 +241,7 @@ mod cases {
             "it goes on"
         );
         assert!(warden.close(Duration::from_secs(60)).await);
-        wait_gone(sleeper);
+        assert!(is_gone(sleeper), "the process still lives");
     }
 
     /// Leaves two processes behind, and ends when both have said their numbers.
@@ -269,7 +256,8 @@ mod cases {
         let left = pids(&text(&done));
         assert_eq!(left.len(), 2, "{done:?}");
         assert!(warden.close(Duration::from_secs(60)).await);
-        left.into_iter().for_each(wait_gone);
+        left.into_iter()
+            .for_each(|pid| assert!(is_gone(pid), "process {pid} still lives"));
     }
 
     /// A daemon that is going to be killed: prints the pids under its warden and waits.
@@ -312,7 +300,8 @@ mod cases {
         assert_eq!(left.len(), 3);
         daemon.kill().unwrap();
         daemon.wait().unwrap();
-        left.into_iter().for_each(wait_gone);
+        left.into_iter()
+            .for_each(|pid| assert!(is_gone(pid), "process {pid} still lives"));
     }
 
     async fn i5_what_a_killed_warden_leaves_behind_is_killed() {
@@ -330,8 +319,11 @@ mod cases {
             Err(SandboxError::WardenGone)
         ));
         assert!(warden.close(Duration::from_secs(60)).await);
-        wait_gone(left);
-        wait_gone(i32::try_from(running.pid()).unwrap());
+        assert!(is_gone(left), "the process still lives");
+        assert!(
+            is_gone(i32::try_from(running.pid()).unwrap()),
+            "the process still lives"
+        );
     }
 
     fn kill(pid: i32, signal: Signal) {
@@ -355,8 +347,8 @@ mod cases {
         assert!(matches!(running.exit().await, Err(SandboxError::WardenGone)));
         for (warden, pid, left) in [(&first, one, left), (&second, other, also_left)] {
             assert!(warden.close(Duration::from_secs(60)).await);
-            wait_gone(pid);
-            wait_gone(left);
+            assert!(is_gone(pid), "the process still lives");
+            assert!(is_gone(left), "the process still lives");
         }
         let third = warden().await;
         let [_, another] = pids(&text(&output_of(&third, PARENTS).await))[..] else {
@@ -374,7 +366,9 @@ mod cases {
         kill(resident[0], Signal::STOP);
         daemon.kill().unwrap();
         daemon.wait().unwrap();
-        left.into_iter().chain(resident).for_each(wait_gone);
+        left.into_iter()
+            .chain(resident)
+            .for_each(|pid| assert!(is_gone(pid), "process {pid} still lives"));
     }
 
     #[expect(
@@ -389,7 +383,7 @@ mod cases {
             .spawn()
             .unwrap();
         ours.write_all(&[0, 0]).unwrap();
-        wait_gone(nursery.id().cast_signed());
+        assert!(is_gone(nursery.id().cast_signed()), "the process still lives");
         assert!(nursery.wait().unwrap().success());
     }
 
@@ -418,8 +412,9 @@ mod cases {
         }
         let left = pids(seen.lock().unwrap().trim().trim_end_matches("all"));
         assert_eq!(left.len(), 2);
-        wait_gone(leader);
-        left.into_iter().for_each(wait_gone);
+        assert!(is_gone(leader), "the process still lives");
+        left.into_iter()
+            .for_each(|pid| assert!(is_gone(pid), "process {pid} still lives"));
         assert_eq!(
             text(&output_of(&warden, "echo lives").await),
             "lives\n",

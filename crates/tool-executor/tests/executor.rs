@@ -12,14 +12,13 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod cases {
     use agentd_actor_kit::{Handle, Pointer, RunEvent, SessionMsg, StoreMsg, ToolMsg};
+    use agentd_process_tests::gone;
     use agentd_protocol::{Delta, SessionId, ToolCallId, ToolOutcome, ToolStatus};
     use agentd_sandbox::Environment;
     use agentd_store::Blob;
     use agentd_tool_executor::{ExecutorArgs, ToolCall, ToolExecutor, ToolStart};
     use agentd_tools::{FilesSeen, Registry, ToolLimits};
     use ractor::{Actor, ActorCell, ActorProcessingErr, ActorRef, SupervisionEvent};
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::process::{Pid, PidfdFlags, pidfd_open};
     use serde_json::{Value, json};
     use std::path::{Path, PathBuf};
     use std::pin::Pin;
@@ -220,21 +219,6 @@ mod cases {
         }
     }
 
-    /// Waits for the end of a process that is not our child; the runtime's workers go on meanwhile.
-    #[expect(clippy::disallowed_methods, reason = "it waits for a process")]
-    async fn wait_gone(pid: i32) {
-        let Ok(fd) = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()) else {
-            return;
-        };
-        let within = Timespec {
-            tv_sec: 60,
-            tv_nsec: 0,
-        };
-        let waiting =
-            tokio::task::spawn_blocking(move || poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&within)));
-        assert_eq!(waiting.await.unwrap().unwrap(), 1, "process {pid} still lives");
-    }
-
     fn pid(text: &str) -> i32 {
         text.trim().parse().unwrap()
     }
@@ -267,7 +251,7 @@ mod cases {
         let pid = pid(&world.output().await);
         kid.kill();
         // By itself it would end after ten minutes.
-        wait_gone(pid).await;
+        assert!(gone(pid).await, "the process still lives");
     }
 
     async fn i5_the_end_of_a_session_ends_what_its_commands_left_behind() {
@@ -284,7 +268,7 @@ mod cases {
             .executor
             .cast(ToolMsg::SessionEnded { session: SESSION })
             .unwrap();
-        wait_gone(pid).await;
+        assert!(gone(pid).await, "the process still lives");
         let (outcome, _) = world
             .call(
                 "Bash",
@@ -310,7 +294,7 @@ mod cases {
             .executor
             .cast(ToolMsg::SessionEnded { session: SESSION })
             .unwrap();
-        wait_gone(job).await;
+        assert!(gone(job).await, "the process still lives");
     }
 
     async fn i5_the_end_of_the_executor_ends_all_wardens() {
@@ -319,7 +303,7 @@ mod cases {
             .call("Bash", json!({ "command": "setsid sleep 300 & echo $!" }))
             .await;
         world.executor.stop_and_wait(None, None).await.unwrap();
-        wait_gone(pid(&outcome.llm_text)).await;
+        assert!(gone(pid(&outcome.llm_text)).await, "the process still lives");
     }
 
     async fn a_large_output_is_kept_by_the_store_and_named_in_the_result() {

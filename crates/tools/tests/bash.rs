@@ -12,14 +12,13 @@ fn main() -> ExitCode {
 #[cfg(test)]
 mod cases {
     use agentd_file_work::FileWork;
+    use agentd_process_tests::gone;
     use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
     use agentd_sandbox::{Environment, WardenSpec};
     use agentd_tools::{
         Beneath, BlobSource, FilesSeen, Finished, Jobs, OnStart, ProgressSink, Registry, Spilled,
         ToolContext, ToolLimits, WardenSlot,
     };
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::process::{Pid, PidfdFlags, pidfd_open};
     use serde_json::{Value, json};
     use std::path::PathBuf;
     use std::pin::Pin;
@@ -300,23 +299,8 @@ mod cases {
             done = bash(&world.ctx, command) => panic!("{done:?}"),
             text = seen.recv() => text.unwrap().trim().parse::<i32>().unwrap(),
         };
-        wait_gone(pid).await;
+        assert!(gone(pid).await, "the process still lives");
         assert_eq!(bash(&world.ctx, "echo lives").await.llm_text, "lives\n");
-    }
-
-    /// Waits for the end of a process that is not our child; the runtime's workers go on meanwhile.
-    #[expect(clippy::disallowed_methods, reason = "it waits for a process")]
-    async fn wait_gone(pid: i32) {
-        let Ok(fd) = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()) else {
-            return;
-        };
-        let within = Timespec {
-            tv_sec: 60,
-            tv_nsec: 0,
-        };
-        let waiting =
-            tokio::task::spawn_blocking(move || poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&within)));
-        assert_eq!(waiting.await.unwrap().unwrap(), 1, "process {pid} still lives");
     }
 
     async fn output_is_reported_while_it_comes() {

@@ -116,23 +116,10 @@ impl Durable {
             (ApprovalKind::Plan | ApprovalKind::Question, None) => {}
         }
         self.approvals.push(OpenApproval {
-            approval: asked.approval,
-            kind: asked.kind,
-            session: self.session,
-            tool_call: asked.tool_call,
             tool,
-            title: asked.title.clone(),
-            detail: asked.detail.clone(),
-            choices: asked.choices.clone(),
-            scopes: asked.scopes.clone(),
-            asked_at: at,
-            expires_at: asked.expires_at,
-            grant: asked.grant.clone(),
-            input: asked.binding.as_ref().map(|binding| binding.input.clone()),
-            level: 0,
             root: self.lineage().map(|(_, lineage)| lineage.root),
             path: self.path(),
-            about: asked.about.clone(),
+            ..OpenApproval::asked(asked, self.session, at)
         });
         Ok(())
     }

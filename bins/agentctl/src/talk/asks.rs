@@ -127,22 +127,7 @@ impl Asks {
 
 fn opened(event: &Event, ask: &ApprovalAsked, tool: Option<&str>) -> OpenApproval {
     OpenApproval {
-        approval: ask.approval,
-        kind: ask.kind,
-        session: event.session,
-        tool_call: ask.tool_call,
         tool: tool.map(str::to_owned),
-        title: ask.title.clone(),
-        detail: ask.detail.clone(),
-        choices: ask.choices.clone(),
-        scopes: ask.scopes.clone(),
-        asked_at: event.at,
-        expires_at: ask.expires_at,
-        grant: ask.grant.clone(),
-        input: ask.binding.as_ref().map(|binding| binding.input.clone()),
-        level: 0,
-        root: None,
-        path: Vec::new(),
-        about: ask.about.clone(),
+        ..OpenApproval::asked(ask, event.session, event.at)
     }
 }

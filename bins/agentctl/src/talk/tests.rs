@@ -13,11 +13,6 @@ const NOW: Timestamp = Timestamp(1_763_629_200_123);
 
 fn open(kind: ApprovalKind, choices: &[&str]) -> OpenApproval {
     OpenApproval {
-        approval: Stamp::new(NOW, 1).approval(),
-        kind,
-        session: SessionId::NIL,
-        tool_call: None,
-        tool: None,
         title: "Bash: make".into(),
         detail: "make".into(),
         choices: choices
@@ -28,14 +23,7 @@ fn open(kind: ApprovalKind, choices: &[&str]) -> OpenApproval {
             })
             .collect(),
         scopes: vec![Scope::Once, Scope::Session],
-        asked_at: NOW,
-        expires_at: None,
-        grant: None,
-        input: None,
-        level: 0,
-        root: None,
-        path: Vec::new(),
-        about: agentd_protocol::About::default(),
+        ..OpenApproval::new(Stamp::new(NOW, 1).approval(), kind, SessionId::NIL, NOW)
     }
 }
 

@@ -2,9 +2,7 @@
 //! A damaged row is found before it is believed, and costs nobody but its session (I6).
 
 use crate::Row;
-use agentd_protocol::{
-    Budget, Labels, PermissionMode, RunState, SessionId, Spent, Status, Summary, Timestamp, Usage,
-};
+use agentd_protocol::{RunState, SessionId, Status, Summary, Timestamp};
 use rusqlite::Connection;
 use rusqlite::functions::FunctionFlags;
 use rusqlite::types::ValueRef;
@@ -47,46 +45,12 @@ fn add_fixed(sum: &mut crc32fast::Hasher, kind: u8, bytes: [u8; 8]) {
 
 /// What lists show in place of a row that cannot be believed, until its session is loaded and writes it anew.
 pub(super) fn stand_in(session: SessionId, epoch: u64, head: u64) -> Row {
-    let status = Status {
-        state: RunState::Faulted,
-        reason: "its list row is damaged and is rebuilt from its log".to_owned(),
-        since: Timestamp(0),
-        until: None,
-        attempt: None,
-        position: None,
-    };
+    let reason = "its list row is damaged and is rebuilt from its log";
+    let status = Status::new(RunState::Faulted, reason, Timestamp(0));
     Row {
         summary: Summary {
-            session,
-            name: String::new(),
-            status,
-            model: String::new(),
-            mode: PermissionMode::Default,
-            workdir: String::new(),
-            labels: Labels::new(),
             seq: head,
-            steps: 0,
-            usage: Usage::default(),
-            cost_usd: 0.0,
-            created_at: Timestamp(0),
-            updated_at: Timestamp(0),
-            parent: None,
-            turn: None,
-            open_approvals: Vec::new(),
-            queue: Vec::new(),
-            budget: Budget::default(),
-            last_error: None,
-            todo: Vec::new(),
-            summary: None,
-            jobs: Vec::new(),
-            time_ms: 0,
-            children: Vec::new(),
-            subagents: 0,
-            below: Spent::default(),
-            paused: false,
-            wake_at: None,
-            resumable: false,
-            limits: None,
+            ..Summary::new(session, status)
         },
         epoch,
         head,

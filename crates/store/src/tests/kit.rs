@@ -5,7 +5,7 @@ use crate::sqlite::SqliteStore;
 use crate::{Append, Backend, Clock, EncodedEvent, Filter, Options, Outcome, Range};
 use agentd_protocol::{
     Budget, EVENT_VERSION, Event, LoopLimits, PermissionMode, Principal, RunState, Seq, SessionCreated,
-    SessionId, SessionPaused, Spent, Stamp, Status, Summary, Timestamp, Usage,
+    SessionId, SessionPaused, Stamp, Status, Summary, Timestamp,
 };
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -167,42 +167,10 @@ pub(crate) fn event(session: SessionId, seq: Seq) -> EncodedEvent {
 pub(crate) fn summary(session: SessionId, name: &str) -> Summary {
     let since = Timestamp(START);
     Summary {
-        session,
         name: name.to_owned(),
-        status: Status {
-            state: RunState::Idle,
-            reason: String::new(),
-            since,
-            until: None,
-            attempt: None,
-            position: None,
-        },
         model: "m".to_owned(),
-        mode: PermissionMode::Default,
         workdir: "/w".to_owned(),
-        labels: [].into(),
         seq: 1,
-        steps: 0,
-        usage: Usage::default(),
-        cost_usd: 0.0,
-        created_at: since,
-        updated_at: since,
-        parent: None,
-        turn: None,
-        open_approvals: Vec::new(),
-        queue: Vec::new(),
-        budget: Budget::default(),
-        last_error: None,
-        todo: Vec::new(),
-        summary: None,
-        jobs: Vec::new(),
-        time_ms: 0,
-        children: Vec::new(),
-        subagents: 0,
-        below: Spent::default(),
-        paused: false,
-        wake_at: None,
-        resumable: false,
-        limits: None,
+        ..Summary::new(session, Status::new(RunState::Idle, "", since))
     }
 }

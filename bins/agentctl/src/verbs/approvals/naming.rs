@@ -81,25 +81,16 @@ mod tests {
     use agentd_protocol::{ApprovalId, ApprovalKind, OpenApproval, SessionId, Timestamp};
 
     fn row(approval: u8, session: u8) -> ApprovalRow {
-        ApprovalRow::from(OpenApproval {
-            approval: ApprovalId::from_bytes([approval; 16]),
-            kind: ApprovalKind::Tool,
-            session: SessionId::from_bytes([session; 16]),
-            tool_call: None,
-            tool: None,
-            title: String::new(),
-            detail: String::new(),
-            choices: Vec::new(),
-            scopes: Vec::new(),
-            asked_at: Timestamp(0),
-            expires_at: None,
-            grant: None,
-            input: None,
-            level: 0,
-            root: None,
-            path: Vec::new(),
-            about: agentd_protocol::About::default(),
-        })
+        let (approval, session) = (
+            ApprovalId::from_bytes([approval; 16]),
+            SessionId::from_bytes([session; 16]),
+        );
+        ApprovalRow::from(OpenApproval::new(
+            approval,
+            ApprovalKind::Tool,
+            session,
+            Timestamp(0),
+        ))
     }
 
     #[test]

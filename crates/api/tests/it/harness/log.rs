@@ -88,23 +88,11 @@ impl Log {
             about: agentd_protocol::About::default(),
         };
         let open = OpenApproval {
-            approval,
-            kind: asked.kind,
-            session,
-            tool_call: None,
             tool: Some("Bash".to_owned()),
             title: asked.title.clone(),
             detail: asked.detail.clone(),
-            choices: Vec::new(),
             scopes: asked.scopes.clone(),
-            asked_at: self.clock.now(),
-            expires_at: None,
-            grant: None,
-            input: None,
-            level: 0,
-            root: None,
-            path: Vec::new(),
-            about: agentd_protocol::About::default(),
+            ..OpenApproval::new(approval, asked.kind, session, self.clock.now())
         };
         let edit = |row: &mut Summary| {
             row.open_approvals.push(open);
@@ -133,42 +121,8 @@ impl Log {
 fn blank(session: SessionId) -> Summary {
     let at = Timestamp(1_763_629_200_123);
     Summary {
-        session,
-        name: String::new(),
-        status: Status {
-            state: RunState::Idle,
-            reason: "nothing to do".into(),
-            since: at,
-            until: None,
-            attempt: None,
-            position: None,
-        },
-        model: "scripted".into(),
-        mode: PermissionMode::Default,
-        workdir: "/".into(),
-        labels: Labels::new(),
-        seq: 0,
-        steps: 0,
-        usage: Usage::default(),
-        cost_usd: 0.0,
-        created_at: at,
-        updated_at: at,
-        parent: None,
-        turn: None,
-        open_approvals: Vec::new(),
-        queue: Vec::new(),
-        budget: Budget::default(),
-        last_error: None,
-        todo: Vec::new(),
-        summary: None,
-        jobs: Vec::new(),
-        time_ms: 0,
-        children: Vec::new(),
-        subagents: 0,
-        below: Spent::default(),
-        paused: false,
-        wake_at: None,
-        resumable: false,
-        limits: None,
+        model: "scripted".to_owned(),
+        workdir: "/".to_owned(),
+        ..Summary::new(session, Status::new(RunState::Idle, "nothing to do", at))
     }
 }
