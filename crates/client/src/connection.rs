@@ -2,7 +2,7 @@
 
 use crate::connect::{ConnectOptions, Greeted, greet};
 use crate::error::ClientError;
-use crate::pending::Shared;
+use crate::pending::{Routed, Shared};
 use crate::subscription::{Inbox, Subscription};
 use agentd_protocol::{Fault, Subscribed};
 use agentd_wire::{ClientFrame, Decoder, FrameLimits, Request, ServerFrame, Welcome, decode, encode};
@@ -52,7 +52,7 @@ impl Client {
         let (read, write) = stream.into_split();
         let (outgoing, frames) = mpsc::channel(OUTGOING_FRAMES);
         let shared = Arc::new(Shared::default());
-        let task = tokio::spawn(read_all(read, decoder, Arc::clone(&shared)));
+        let task = tokio::spawn(read_all(read, decoder, Arc::clone(&shared), outgoing.downgrade()));
         tokio::spawn(write_all(write, frames));
         let reader = task.abort_handle();
         Ok(Self(Arc::new(Inner {
@@ -112,9 +112,10 @@ impl Client {
             why: format!("the parameters cannot be written: {error}"),
         })?;
         let (id, answer) = self.0.shared.register(inbox)?;
-        let _forget = Forget {
-            shared: &self.0.shared,
+        let waits = Waits {
+            client: self,
             id,
+            answered: false,
         };
         let frame = ClientFrame::Request(Request {
             id,
@@ -130,12 +131,13 @@ impl Client {
             self.0.outgoing.send(bytes).await.map_err(|_| gone())?;
             answer.await.unwrap_or_else(|_| Err(gone()))
         };
-        timeout(within, exchange).await.unwrap_or_else(|_| {
+        let answer = timeout(within, exchange).await.unwrap_or_else(|_| {
             Err(ClientError::Timeout {
                 method: method.to_owned(),
                 within,
             })
-        })
+        });
+        waits.over(answer)
     }
 
     pub(crate) fn made_room(&self) {
@@ -147,29 +149,46 @@ impl Client {
         if !self.0.shared.unsubscribe(sub) {
             return;
         }
-        let params = serde_json::json!({ "sub": sub });
-        // Number 0 is nobody's: the answer is dropped.
-        let frame = ClientFrame::Request(Request {
-            id: 0,
-            method: "session.detach".to_owned(),
-            params,
-        });
-        if let Ok(bytes) = encode(&frame, 1_024) {
-            // With a full queue the daemon goes on pushing what nobody reads; the reader drops it.
-            let _ = self.0.outgoing.try_send(bytes);
-        }
+        send_detach(&self.0.outgoing, sub);
     }
 }
 
-/// Takes a request off the list also when its future is dropped.
-struct Forget<'a> {
-    shared: &'a Shared,
-    id: u64,
+/// Tells the daemon to end a subscription, without waiting.
+fn send_detach(outgoing: &mpsc::Sender<Vec<u8>>, sub: u64) {
+    // Number 0 is nobody's: the answer is dropped.
+    let frame = ClientFrame::Request(Request {
+        id: 0,
+        method: "session.detach".to_owned(),
+        params: serde_json::json!({ "sub": sub }),
+    });
+    if let Ok(bytes) = encode(&frame, 1_024) {
+        // With a full queue the daemon goes on pushing what nobody reads; the reader drops it.
+        let _ = outgoing.try_send(bytes);
+    }
 }
 
-impl Drop for Forget<'_> {
+/// A request without an answer yet. Dropped before its end, it leaves the subscription that it has begun or will begin.
+struct Waits<'a> {
+    client: &'a Client,
+    id: u64,
+    answered: bool,
+}
+
+impl Waits<'_> {
+    fn over<A>(mut self, answer: Result<A, ClientError>) -> Result<A, ClientError> {
+        self.answered = answer.is_ok();
+        answer
+    }
+}
+
+impl Drop for Waits<'_> {
     fn drop(&mut self) {
-        self.shared.forget(self.id);
+        let shared = &self.client.0.shared;
+        if self.answered {
+            shared.taken(self.id);
+        } else if let Some(sub) = shared.abandon(self.id) {
+            self.client.leave(sub);
+        }
     }
 }
 
@@ -180,9 +199,14 @@ fn read_answer<A: DeserializeOwned>(method: &str, ok: Value) -> Result<A, Client
     })
 }
 
-async fn read_all(mut read: OwnedReadHalf, mut decoder: Decoder, shared: Arc<Shared>) {
+async fn read_all(
+    mut read: OwnedReadHalf,
+    mut decoder: Decoder,
+    shared: Arc<Shared>,
+    outgoing: mpsc::WeakSender<Vec<u8>>,
+) {
     let why = loop {
-        if let Err(error) = deliver(&mut decoder, &shared).await {
+        if let Err(error) = deliver(&mut decoder, &shared, &outgoing).await {
             break error;
         }
         let mut chunk = [0; 16_384];
@@ -196,14 +220,26 @@ async fn read_all(mut read: OwnedReadHalf, mut decoder: Decoder, shared: Arc<Sha
 }
 
 /// Hands out every whole frame. Waits while a subscription is full and nobody waits for an answer.
-async fn deliver(decoder: &mut Decoder, shared: &Shared) -> Result<(), ClientError> {
+async fn deliver(
+    decoder: &mut Decoder,
+    shared: &Shared,
+    outgoing: &mpsc::WeakSender<Vec<u8>>,
+) -> Result<(), ClientError> {
     while let Some(body) = decoder.next_frame()? {
         let frame = decode::<ServerFrame>(&body, FrameLimits::of_answers())?;
-        if let Some((inbox, push)) = shared.route(frame)? {
-            while inbox.full() && !shared.someone_waits() {
-                shared.room.notified().await;
+        match shared.route(frame)? {
+            Routed::Done => {}
+            Routed::Push(inbox, push) => {
+                while inbox.full() && !shared.someone_waits() {
+                    shared.room.notified().await;
+                }
+                inbox.push(push);
             }
-            inbox.push(push);
+            Routed::Unwanted(sub) => {
+                if let Some(outgoing) = outgoing.upgrade() {
+                    send_detach(&outgoing, sub);
+                }
+            }
         }
     }
     Ok(())

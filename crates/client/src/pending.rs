@@ -5,7 +5,7 @@ use crate::subscription::Inbox;
 use agentd_protocol::{Fault, Subscribed};
 use agentd_wire::{Push, ServerFrame};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, oneshot};
 
@@ -23,7 +23,9 @@ pub(crate) struct Shared {
 struct State {
     next_id: u64,
     waiting: BTreeMap<u64, Waiter>,
-    subscriptions: BTreeMap<u64, Inbox>,
+    subscriptions: BTreeMap<u64, Open>,
+    /// Requests for subscriptions that nobody waits for any more: their answers start what must be left at once.
+    abandoned: BTreeSet<u64>,
     lost: Option<ClientError>,
 }
 
@@ -32,6 +34,25 @@ struct Waiter {
     answer: oneshot::Sender<Answer>,
     /// A subscription starts with the answer: its pushes may follow at once.
     inbox: Option<Inbox>,
+}
+
+/// A subscription that the daemon has begun.
+#[derive(Debug)]
+struct Open {
+    /// The number of the request that asked for it.
+    request: u64,
+    inbox: Inbox,
+}
+
+/// What the reader has to do with a frame.
+#[derive(Debug)]
+pub(crate) enum Routed {
+    /// Nothing more.
+    Done,
+    /// Deliver it.
+    Push(Inbox, Push),
+    /// Leave this subscription: who asked for it has given up.
+    Unwanted(u64),
 }
 
 impl Shared {
@@ -57,9 +78,22 @@ impl Shared {
         Ok((id, receiver))
     }
 
-    /// Nobody waits for this answer any more.
-    pub(crate) fn forget(&self, id: u64) {
+    /// The caller has its answer.
+    pub(crate) fn taken(&self, id: u64) {
         self.state().waiting.remove(&id);
+    }
+
+    /// Nobody waits for this answer any more. Returns the subscription that it has already begun.
+    pub(crate) fn abandon(&self, id: u64) -> Option<u64> {
+        let mut state = self.state();
+        if let Some(waiter) = state.waiting.remove(&id) {
+            if waiter.inbox.is_some() && state.lost.is_none() {
+                state.abandoned.insert(id);
+            }
+            return None;
+        }
+        let begun = state.subscriptions.iter().find(|(_, open)| open.request == id);
+        begun.map(|(sub, _)| *sub)
     }
 
     /// The subscription's reader is gone. Says whether it was still open.
@@ -74,38 +108,45 @@ impl Shared {
         !self.state().waiting.is_empty()
     }
 
-    /// Hands a frame to whom it is for. `Some` is the inbox of a push, to which the reader delivers.
-    pub(crate) fn route(&self, frame: ServerFrame) -> Result<Option<(Inbox, Push)>, ClientError> {
+    /// Hands a frame to whom it is for, or says what the reader has to do.
+    pub(crate) fn route(&self, frame: ServerFrame) -> Result<Routed, ClientError> {
         match frame {
-            ServerFrame::Ok { id, ok } => self.answer(id, Ok(ok)),
-            ServerFrame::Fault { id: Some(id), fault } => self.answer(id, Err(ClientError::Refused(fault))),
-            ServerFrame::Fault { id: None, fault } => return Err(ClientError::Refused(fault)),
+            ServerFrame::Ok { id, ok } => Ok(self.answer(id, Ok(ok))),
+            ServerFrame::Fault { id: Some(id), fault } => {
+                Ok(self.answer(id, Err(ClientError::Refused(fault))))
+            }
+            ServerFrame::Fault { id: None, fault } => Err(ClientError::Refused(fault)),
             ServerFrame::Push { sub, push } => {
                 let mut state = self.state();
                 let inbox = match push {
-                    Push::Ended(_) => state.subscriptions.remove(&sub),
-                    _ => state.subscriptions.get(&sub).cloned(),
+                    Push::Ended(_) => state.subscriptions.remove(&sub).map(|open| open.inbox),
+                    _ => state.subscriptions.get(&sub).map(|open| open.inbox.clone()),
                 };
-                return Ok(inbox.map(|inbox| (inbox, push)));
+                Ok(inbox.map_or(Routed::Done, |inbox| Routed::Push(inbox, push)))
             }
-            ServerFrame::Welcome(_) | ServerFrame::Unknown => {}
+            ServerFrame::Welcome(_) | ServerFrame::Unknown => Ok(Routed::Done),
         }
-        Ok(None)
     }
 
-    fn answer(&self, id: u64, answer: Answer) {
+    fn answer(&self, id: u64, answer: Answer) -> Routed {
+        let begun = |answer: &Answer| {
+            let ok = answer.as_ref().ok()?.clone();
+            Some(serde_json::from_value::<Subscribed>(ok).ok()?.sub)
+        };
         let mut state = self.state();
         let Some(waiter) = state.waiting.remove(&id) else {
-            return;
+            let left = state.abandoned.remove(&id).then(|| begun(&answer)).flatten();
+            return left.map_or(Routed::Done, Routed::Unwanted);
         };
-        if let (Some(inbox), Ok(ok)) = (waiter.inbox, &answer)
-            && let Ok(Subscribed { sub, .. }) = serde_json::from_value(ok.clone())
+        if let Some(inbox) = waiter.inbox
+            && let Some(sub) = begun(&answer)
         {
-            state.subscriptions.insert(sub, inbox);
+            state.subscriptions.insert(sub, Open { request: id, inbox });
         }
         drop(state);
-        // The caller may have given up; then nobody reads the answer.
+        // The caller may have given up since; then it leaves what the answer has begun.
         let _ = waiter.answer.send(answer);
+        Routed::Done
     }
 
     /// The connection is gone: everybody who waits is told, all subscriptions end.
@@ -116,6 +157,7 @@ impl Shared {
         }
         let waiting = std::mem::take(&mut state.waiting);
         state.subscriptions.clear();
+        state.abandoned.clear();
         drop(state);
         for waiter in waiting.into_values() {
             let _ = waiter.answer.send(Err(why.clone()));
