@@ -2,10 +2,10 @@
 
 use crate::api::Api;
 use crate::methods::scope_of;
-use agentd_protocol::{Fault, Principal};
+use agentd_protocol::{Fault, Principal, from_named};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 impl Api {
     /// Runs a method that answers once. Subscriptions have functions of their own.
@@ -91,7 +91,7 @@ impl Api {
 }
 
 /// A method without parameters.
-#[derive(serde::Deserialize)]
+#[derive(serde::Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct NoParams {}
 
@@ -102,17 +102,16 @@ fn needs_connection(what: &str) -> Fault {
     )
 }
 
-/// Reads a method's parameters; nothing stands for none.
-pub(crate) fn read_params<P: DeserializeOwned>(params: Value) -> Result<P, Fault> {
-    let params = if params.is_null() {
-        Value::Object(Map::new())
-    } else {
-        params
-    };
-    serde_json::from_value(params).map_err(|error| {
-        let hint = "the message names the field and what is possible";
-        Fault::invalid("bad_params", format!("the parameters are wrong: {error}")).hint(hint)
-    })
+/// Reads a method's parameters.
+///
+/// # Errors
+/// A fault that names the field.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "the parameters are used up, and their memory with them"
+)]
+pub fn read_params<P: Serialize + DeserializeOwned>(params: Value) -> Result<P, Fault> {
+    from_named(&params).map_err(|error| Fault::invalid("bad_params", format!("params: {error}")))
 }
 
 /// An answer as it goes over the wire.

@@ -49,6 +49,7 @@ mod words;
 
 pub use api::{Api, ConnectionCount, NodeFacts, NodeView, Parts, StopRequest};
 pub use attach::Attachment;
+pub use dispatch::read_params;
 pub use live::{Push, Pushed};
 pub use methods::Scope;
 pub use subagent::SubagentApi;

@@ -1,6 +1,7 @@
 //! The names of all methods, and what each one needs.
 
 use agentd_protocol::Fault;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// What a principal may do.
@@ -98,8 +99,29 @@ pub(crate) fn scope_of(method: &str) -> Result<Scope, Fault> {
     let nearest = nearest(method, known.map(|(name, _)| *name));
     Err(match nearest {
         Some(name) => fault.hint(format!("did you mean {name}?")),
-        None => fault.hint("the methods are in the protocol's documentation"),
+        None => fault.hint(offer(method)),
     })
+}
+
+/// What there is instead: the methods of the family that was named, or the families.
+fn offer(method: &str) -> String {
+    let known = METHODS.iter().chain(&SUBSCRIPTIONS);
+    let split = known.filter_map(|(name, _)| name.split_once('.'));
+    let asked = method.split_once('.').map_or(method, |(family, _)| family);
+    let verbs: BTreeSet<&str> = split
+        .clone()
+        .filter_map(|(family, verb)| (family == asked).then_some(verb))
+        .collect();
+    let join = |words: BTreeSet<&str>| words.into_iter().collect::<Vec<_>>().join(", ");
+    if verbs.is_empty() {
+        let families = split.map(|(family, _)| family).collect();
+        format!(
+            "methods are named FAMILY.VERB; the families are {}",
+            join(families)
+        )
+    } else {
+        format!("{asked} has {}", join(verbs))
+    }
 }
 
 /// The known word that is most like `word`, if one is near.
@@ -144,6 +166,9 @@ mod tests {
             Fault::invalid("unknown_method", "there is no method \"session.creat\"")
                 .hint("did you mean session.create?")
         );
+        let hint = |method| scope_of(method).unwrap_err().hint.unwrap_or_default();
+        assert_eq!(hint("rule.everything.about.it"), "rule has list, remove");
+        assert!(hint("coffee").ends_with("fleet, input, mcp, model, node, rule, session, tool, turn, usage"));
         let far = scope_of("make.coffee.with.milk").unwrap_err();
         assert_eq!(
             (far.code.as_str(), far.class),

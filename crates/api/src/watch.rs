@@ -71,6 +71,10 @@ impl Api {
         };
         let head = self.read(newest).await?.cursor;
         let seen = params.after.unwrap_or(head);
+        if seen > head {
+            let message = format!("the fleet's log ends at cursor {head}, there is no {seen} to go on from");
+            return Err(Fault::invalid("cursor_ahead", message).hint("watch from the start: after = 0"));
+        }
         let filter = Filter {
             labels: params.labels,
             kinds: params.kinds,

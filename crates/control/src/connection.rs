@@ -9,7 +9,7 @@ use crate::seats::Seat;
 use crate::writer::{ANSWERS, PUSHES, WRITE, write_all};
 use agentd_api::Api;
 use agentd_protocol::{Fault, Principal};
-use agentd_wire::{ClientFrame, FrameLimits, ServerFrame};
+use agentd_wire::{ClientFrame, FrameLimits, ServerFrame, WireError};
 use std::sync::Arc;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
@@ -112,6 +112,10 @@ impl Connection {
                         Fault::busy("frames_full", message)
                             .hint("try again later, or raise limits.frames_bytes"),
                     );
+                }
+                Err(ReadEnd::Bad(WireError::Unfit { id, why })) => {
+                    let fault = WireError::Unfit { id, why }.into();
+                    answers.send(ServerFrame::Fault { id, fault }).await.ok()?;
                 }
                 Err(ReadEnd::Bad(error)) => return Some(error.into()),
             }

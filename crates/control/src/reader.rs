@@ -1,7 +1,7 @@
 //! Frames out of a socket, each within its deadline and its limits.
 
 use crate::budget::{Account, Hold};
-use agentd_wire::{ClientFrame, Decoder, FrameLimits, WireError, decode};
+use agentd_wire::{ClientFrame, Decoder, FrameLimits, WireError, decode_client};
 use std::io::ErrorKind;
 use std::time::Duration;
 use tokio::net::unix::OwnedReadHalf;
@@ -56,8 +56,9 @@ impl FrameReader {
             self.reserve().await?;
             if let Some(body) = self.decoder.next_frame().map_err(ReadEnd::Bad)? {
                 self.began = None;
-                let frame = decode(&body, self.limits).map_err(ReadEnd::Bad)?;
-                return Ok((frame, self.hold.take()));
+                let memory = self.hold.take();
+                let frame = decode_client(&body, self.limits).map_err(ReadEnd::Bad)?;
+                return Ok((frame, memory));
             }
             if self.decoder.mid_frame() {
                 let ready = timeout_at(self.deadline(), self.socket.readable()).await;

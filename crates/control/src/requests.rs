@@ -3,7 +3,7 @@
 use crate::budget::Hold;
 use crate::greeting::IN_FLIGHT;
 use crate::seats::Seat;
-use agentd_api::{Api, Pushed};
+use agentd_api::{Api, Pushed, read_params};
 use agentd_protocol::{DetachParams, Fault, Principal, Subscribed};
 use agentd_wire::{Request, ServerFrame};
 use futures_util::FutureExt as _;
@@ -166,8 +166,7 @@ impl Shared {
     }
 
     fn detach(&self, params: Value) -> Result<Value, Fault> {
-        let DetachParams { sub } = serde_json::from_value(params)
-            .map_err(|error| Fault::invalid("bad_params", format!("the parameters are wrong: {error}")))?;
+        let DetachParams { sub } = read_params(params)?;
         match self.table().running.remove(&sub) {
             Some(task) => {
                 task.abort();

@@ -1,6 +1,6 @@
 //! Frames of the control protocol: how they are cut does not matter, and what is read is written back the same.
 
-use agentd_wire::{ClientFrame, Decoder, FrameLimits, ServerFrame, decode, encode};
+use agentd_wire::{Decoder, FrameLimits, ServerFrame, decode, decode_client, encode};
 
 const LIMITS: FrameLimits = FrameLimits::of_requests(1 << 16);
 
@@ -30,9 +30,9 @@ pub(crate) fn holds(bytes: &[u8]) {
     assert!(kept <= bytes.len());
     let bodies = whole.into_iter().flatten();
     for body in bodies.chain([bytes.to_vec()]) {
-        if let Ok(frame) = decode::<ClientFrame>(&body, LIMITS) {
+        if let Ok(frame) = decode_client(&body, LIMITS) {
             let again = encode(&frame, usize::MAX).expect("what was read can be written");
-            let read = decode::<ClientFrame>(&again[4..], FrameLimits::of_requests(1 << 20));
+            let read = decode_client(&again[4..], FrameLimits::of_requests(1 << 20));
             assert_eq!(read.expect("what was written can be read"), frame);
         }
         let _ = decode::<ServerFrame>(&body, LIMITS);

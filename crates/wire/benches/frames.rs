@@ -1,7 +1,7 @@
 //! What a frame of the control protocol costs, there and back.
 #![expect(clippy::expect_used, reason = "a bench that cannot be set up must stop")]
 
-use agentd_wire::{ClientFrame, Decoder, FrameLimits, Request, decode, encode};
+use agentd_wire::{ClientFrame, Decoder, FrameLimits, Request, decode_client, encode};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use serde_json::json;
 use std::hint::black_box;
@@ -25,7 +25,7 @@ fn frames(c: &mut Criterion) {
             let mut decoder = Decoder::new(LIMITS);
             decoder.feed(black_box(&bytes));
             let body = decoder.next_frame().ok().flatten().unwrap_or_default();
-            decode::<ClientFrame>(&body, LIMITS)
+            decode_client(&body, LIMITS)
         });
     });
     group.finish();

@@ -28,6 +28,14 @@ pub enum WireError {
     /// Not one MessagePack map, or not the one expected.
     #[error("a frame is malformed: {0}")]
     Malformed(String),
+    /// One map, but not a frame of a client. What follows can still be read.
+    #[error("the frame is not a request: {why}")]
+    Unfit {
+        /// The client's number for the answer, where it is one.
+        id: Option<u64>,
+        /// Which field is wrong.
+        why: String,
+    },
     /// The value cannot be written as a frame.
     #[error("a frame cannot be encoded: {0}")]
     Encode(String),
@@ -44,6 +52,8 @@ impl From<WireError> for Fault {
             WireError::TooManyItems { .. } => Self::invalid("frame_too_many_values", message),
             WireError::Malformed(_) => Self::invalid("malformed_frame", message)
                 .hint("a frame is a 4-byte big-endian length and one MessagePack map with named keys"),
+            WireError::Unfit { .. } => Self::invalid("bad_frame", message)
+                .hint("a request is {id: 1, method: \"session.list\", params: {}}"),
             WireError::Encode(_) => Self::internal("encode_failed", message),
         }
     }

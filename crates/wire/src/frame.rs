@@ -1,7 +1,11 @@
 //! What a client sends.
 
+use crate::codec::decode;
+use crate::error::WireError;
 use crate::handshake::Hello;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use crate::limits::FrameLimits;
+use agentd_protocol::{from_named, kind_of};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 /// A frame of a client.
@@ -27,10 +31,64 @@ pub struct Request {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Flat {
-    hello: Option<Hello>,
-    id: Option<u64>,
-    method: Option<String>,
+    #[serde(deserialize_with = "present")]
+    hello: Option<Value>,
+    #[serde(deserialize_with = "present")]
+    id: Option<Value>,
+    #[serde(deserialize_with = "present")]
+    method: Option<Value>,
+    #[serde(deserialize_with = "present")]
     params: Option<Value>,
+}
+
+/// A field that is there, null or not.
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+/// The frame of a client in a body. Unknown fields are ignored.
+///
+/// # Errors
+/// As [`decode`]; [`WireError::Unfit`] where the body is a map, but neither a hello nor a request. The next frame can be
+/// read after that.
+pub fn decode_client(body: &[u8], limits: FrameLimits) -> Result<ClientFrame, WireError> {
+    let flat: Flat = decode(body, limits)?;
+    let id = flat.id.as_ref().and_then(Value::as_u64);
+    frame_of(flat).map_err(|why| WireError::Unfit { id, why })
+}
+
+fn frame_of(flat: Flat) -> Result<ClientFrame, String> {
+    match flat {
+        Flat {
+            hello: Some(hello),
+            id: None,
+            method: None,
+            params: None,
+        } => {
+            let hello = from_named(&hello).map_err(|error| format!("hello: {error}"))?;
+            Ok(ClientFrame::Hello(hello))
+        }
+        Flat {
+            hello: None,
+            id: Some(id),
+            method: Some(method),
+            params,
+        } => Ok(ClientFrame::Request(Request {
+            id: id
+                .as_u64()
+                .ok_or_else(|| unexpected("id", "an unsigned 64-bit integer", &id))?,
+            method: match method {
+                Value::String(method) => method,
+                other => return Err(unexpected("method", "a string", &other)),
+            },
+            params: params.unwrap_or_else(|| Value::Object(serde_json::Map::new())),
+        })),
+        _ => Err("it is neither {hello} nor {id, method, params}".to_owned()),
+    }
+}
+
+fn unexpected(field: &str, wanted: &str, got: &Value) -> String {
+    format!("{field}: expected {wanted}, not {}", kind_of(got))
 }
 
 impl Serialize for ClientFrame {
@@ -53,29 +111,6 @@ impl Serialize for ClientFrame {
                 params,
             }
             .serialize(serializer),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for ClientFrame {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Flat::deserialize(deserializer)? {
-            Flat {
-                hello: Some(hello),
-                id: None,
-                method: None,
-                ..
-            } => Ok(Self::Hello(hello)),
-            Flat {
-                hello: None,
-                id: Some(id),
-                method: Some(method),
-                params,
-            } => {
-                let params = params.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
-                Ok(Self::Request(Request { id, method, params }))
-            }
-            _ => Err(D::Error::custom("neither hello nor {id, method, params}")),
         }
     }
 }

@@ -5,7 +5,8 @@
 //!
 //! Invariant: I2 (an event travels as its stored JSON bytes, unchanged). A malformed frame is a typed error, never a panic.
 //!
-//! Flow: bytes -> [`Decoder::feed`] -> [`Decoder::next_frame`] -> [`decode`] -> [`ClientFrame`] or [`ServerFrame`].
+//! Flow: bytes -> [`Decoder::feed`] -> [`Decoder::next_frame`] -> [`decode_client`] -> [`ClientFrame`], or
+//! [`decode`] -> [`ServerFrame`].
 
 mod codec;
 mod error;
@@ -17,7 +18,7 @@ mod server_frame;
 
 pub use codec::{Decoder, decode, encode, encode_after};
 pub use error::WireError;
-pub use frame::{ClientFrame, Request};
+pub use frame::{ClientFrame, Request, decode_client};
 pub use handshake::{Hello, Limits, VersionRange, Welcome, negotiate};
 pub use limits::FrameLimits;
 pub use server_frame::{DeltaFrame, Ended, Push, ServerFrame, StoredEvent};

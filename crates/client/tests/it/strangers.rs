@@ -1,8 +1,10 @@
 //! Against sockets that are not there, and servers that misbehave.
 
 use agentd_client::{Client, ClientError, ConnectOptions};
-use agentd_protocol::{Fault, FaultClass, Principal};
-use agentd_wire::{ClientFrame, Decoder, FrameLimits, Limits, Request, ServerFrame, Welcome, decode, encode};
+use agentd_protocol::{AttachParams, Fault, FaultClass, Principal};
+use agentd_wire::{
+    ClientFrame, Decoder, FrameLimits, Limits, Request, ServerFrame, Welcome, decode_client, encode,
+};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -50,7 +52,7 @@ impl Server {
     async fn next(&mut self) -> ClientFrame {
         loop {
             if let Some(body) = self.decoder.next_frame().unwrap() {
-                return decode(&body, LIMITS).unwrap();
+                return decode_client(&body, LIMITS).unwrap();
             }
             let mut chunk = [0; 1_024];
             let length = self.stream.read(&mut chunk).await.unwrap();
@@ -86,6 +88,60 @@ async fn ask(client: &Client, n: u64) -> Result<Value, ClientError> {
     client
         .call("session.get", &json!({ "n": n }), Duration::from_secs(5))
         .await
+}
+
+#[tokio::test]
+async fn an_attach_that_nobody_waits_for_is_left_whenever_its_answer_comes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let (client, mut server) = tokio::join!(connect(&path), Server::welcome(&listener));
+    let client = client.unwrap();
+    let attach = || {
+        let client = client.clone();
+        tokio::spawn(async move { client.attach(&AttachParams::default()).await })
+    };
+    let subscribed = |id, sub| ServerFrame::Ok {
+        id,
+        ok: json!({ "sub": sub, "head": 0 }),
+    };
+    let left = |request: Request| (request.method, request.params);
+    let detach = |sub| ("session.detach".to_owned(), json!({ "sub": sub }));
+    // Given up before the answer.
+    let caller = attach();
+    let asked = server.request().await;
+    caller.abort();
+    assert!(caller.await.unwrap_err().is_cancelled());
+    server.send(&subscribed(asked.id, 7)).await;
+    assert_eq!(left(server.request().await), detach(7));
+    // Taken and dropped.
+    let caller = attach();
+    let asked = server.request().await;
+    server.send(&subscribed(asked.id, 8)).await;
+    drop(caller.await.unwrap().unwrap());
+    assert_eq!(left(server.request().await), detach(8));
+    // One that is refused leaves nothing to leave.
+    let caller = attach();
+    let asked = server.request().await;
+    caller.abort();
+    let fault = Fault::not_found("unknown_session", "there is none");
+    server
+        .send(&ServerFrame::Fault {
+            id: Some(asked.id),
+            fault,
+        })
+        .await;
+    let (answer, next) = tokio::join!(ask(&client, 1), async {
+        let next = server.request().await;
+        server
+            .send(&ServerFrame::Ok {
+                id: next.id,
+                ok: json!(1),
+            })
+            .await;
+        next.method
+    });
+    assert_eq!((answer.unwrap(), next.as_str()), (json!(1), "session.get"));
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use crate::wire_client::{Raw, Server};
 use agentd_protocol::FaultClass;
 use agentd_settings::Settings;
 use agentd_wire::{ClientFrame, ServerFrame, VersionRange, encode};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 
 async fn write(raw: &mut Raw, bytes: &[u8]) {
@@ -15,18 +15,8 @@ async fn write(raw: &mut Raw, bytes: &[u8]) {
 async fn redteam_49_a_malformed_frame_gets_a_fault_and_closes_only_its_connection() {
     let server = Server::start(|_| {}).await;
     let mut other = server.client().await;
-    let junk: [&[u8]; 4] = [
-        b"\x00\x00\x00\x01\x90",
-        b"\x00\x00\x00\x02\x81\xa1",
-        b"GET ",
-        b"\x00\x00\x00\x01\x80",
-    ];
-    let codes = [
-        "malformed_frame",
-        "malformed_frame",
-        "frame_too_large",
-        "malformed_frame",
-    ];
+    let junk: [&[u8]; 3] = [b"\x00\x00\x00\x01\x90", b"\x00\x00\x00\x02\x81\xa1", b"GET "];
+    let codes = ["malformed_frame", "malformed_frame", "frame_too_large"];
     for (bytes, code) in junk.iter().zip(codes) {
         let mut raw = server.client().await;
         write(&mut raw, bytes).await;
@@ -71,6 +61,51 @@ async fn an_unknown_method_is_a_fault_and_the_connection_lives() {
         other => panic!("not refused: {other:?}"),
     }
     raw.ok("node.status", json!({})).await;
+}
+
+#[tokio::test]
+async fn a_request_that_is_wrong_in_a_field_is_told_which_and_the_connection_lives() {
+    let server = Server::start(|_| {}).await;
+    let mut raw = server.client().await;
+    let body = b"\x82\xa2id\xa1a\xa6method\xacsession.list";
+    write(
+        &mut raw,
+        &[&(u32::try_from(body.len()).unwrap()).to_be_bytes()[..], body].concat(),
+    )
+    .await;
+    match raw.next().await {
+        Some(ServerFrame::Fault { id: None, fault }) => {
+            assert_eq!(fault.code, "bad_frame");
+            assert!(fault.message.contains("id: expected an unsigned"), "{fault:?}");
+        }
+        other => panic!("not refused: {other:?}"),
+    }
+    for (id, params, says) in [
+        (2, Value::Null, "params: expected a map with named keys, not null"),
+        (
+            3,
+            json!(["work"]),
+            "params: expected a map with named keys, not a list",
+        ),
+        (
+            4,
+            json!({"workdir": 5}),
+            "params: workdir: invalid type: integer `5`, expected a string",
+        ),
+    ] {
+        match raw.call(id, "session.create", params).await {
+            ServerFrame::Fault {
+                id: Some(told),
+                fault,
+            } => {
+                assert_eq!((told, fault.code.as_str()), (id, "bad_params"));
+                assert!(fault.message.starts_with(says), "{fault:?}");
+            }
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+    let sessions = raw.ok("session.list", json!({})).await;
+    assert_eq!(sessions, json!([]), "none of them created a session");
 }
 
 #[tokio::test]
