@@ -40,5 +40,5 @@ pub use session_port::{CallEvent, Credit, Earlier, RunEvent, SessionMsg, Work};
 pub use stages::{CallStage, StageDone, Stages};
 pub use store_port::{Read, StoreMsg};
 pub use subagent_port::{NewSubagent, SubagentPort, SubagentSource};
-pub use supervisor_port::{Routed, SupervisorMsg, SupervisorStats, Woken};
+pub use supervisor_port::{LiveStatus, Routed, SupervisorMsg, SupervisorStats, Woken};
 pub use tool_port::{CallDetail, Lent, ToolMsg, ToolPermit};

@@ -3,7 +3,7 @@
 use crate::done::Done;
 use crate::kids::Down;
 use crate::session_port::SessionMsg;
-use agentd_protocol::{Fault, Principal, SessionId, Status, Timestamp};
+use agentd_protocol::{Fault, Principal, Seq, SessionId, Status, Timestamp};
 use agentd_store::IdempotencyKey;
 use agentd_turn::{Command, Reply};
 use ractor::{ActorId, ActorRef};
@@ -35,6 +35,15 @@ pub struct SupervisorStats {
     pub crashes: u64,
     /// Whether it drains.
     pub draining: bool,
+}
+
+/// The status of a session with an actor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveStatus {
+    /// The end of the log when the session reported it; none where the supervisor says it, whatever the log says.
+    pub seq: Option<Seq>,
+    /// The status.
+    pub status: Status,
 }
 
 /// What came of waking a cold session.
@@ -71,12 +80,12 @@ pub enum SupervisorMsg {
         /// Which incarnation.
         who: ActorId,
         /// The status.
-        status: Status,
+        status: LiveStatus,
     },
     /// The live statuses of all hot sessions.
     Overlay {
         /// By session.
-        done: Done<BTreeMap<SessionId, Status>>,
+        done: Done<BTreeMap<SessionId, LiveStatus>>,
     },
     /// A load ended (private, from the loading task).
     Loaded {

@@ -2,6 +2,7 @@
 
 use crate::answers::Answers as _;
 use crate::api::{Api, COMMAND, READ, fault_of};
+use crate::reads::live;
 use crate::validate;
 use agentd_actor_kit::{FeedMsg, StoreMsg, SupervisorMsg};
 use agentd_protocol::{
@@ -122,18 +123,15 @@ impl Api {
     pub(crate) async fn delete(&self, who: &Principal, params: LifecycleParams) -> Result<Done, Fault> {
         let row = self.row_of(&params.session).await?;
         let session = row.summary.session;
-        let state = self
-            .overlay()
-            .await?
-            .get(&session)
-            .map_or(row.summary.status.state, |status| status.state);
-        let rests = state.at_rest() || (state == RunState::Paused && row.summary.turn.is_none());
+        let row = live(row, &self.overlay().await?);
+        let state = row.status.state;
+        let rests = state.at_rest() || (state == RunState::Paused && row.turn.is_none());
         if !rests && !params.force {
-            let message = format!("session {} is {state}", row.summary.session.short());
+            let message = format!("session {} is {state}", session.short());
             return Err(Fault::conflict("session_running", message).hint("cancel it first, or use force"));
         }
         // A sub-agent that has not reported is closed, too: what it spent counts in its tree before it goes.
-        if !rests || self.is_awaited(session, row.summary.parent).await? {
+        if !rests || self.is_awaited(session, row.parent).await? {
             let command = Command::Close {
                 reason: "deleted".to_owned(),
                 force: true,
@@ -143,13 +141,13 @@ impl Api {
                 tracing::warn!(%session, %fault, "a running session is deleted without a close");
             }
         }
-        self.tree_ended(session, row.summary.parent).await?;
+        self.tree_ended(session, row.parent).await?;
         for child in self.all_below(session).await?.into_iter().rev() {
             self.forget(child).await?;
         }
         self.forget(session).await?;
         tracing::info!(%session, by = %who, "session deleted");
-        Ok(Done { seq: row.head })
+        Ok(Done { seq: row.seq })
     }
 
     async fn forget(&self, session: SessionId) -> Result<(), Fault> {

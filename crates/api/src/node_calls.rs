@@ -57,8 +57,8 @@ impl Api {
         }));
         let states = said(self.overlay().await.map(|overlay| {
             let mut states = BTreeMap::<&str, u64>::new();
-            for status in overlay.values() {
-                *states.entry(status.state.as_str()).or_default() += 1;
+            for live in overlay.values() {
+                *states.entry(live.status.state.as_str()).or_default() += 1;
             }
             states
         }));

@@ -1,10 +1,8 @@
 //! `session.list`, `session.get`: stored rows under the live statuses. Looking wakes nobody.
 
 use crate::api::{Api, READ, fault_of};
-use agentd_actor_kit::{Read, SupervisorMsg};
-use agentd_protocol::{
-    Budget, Fault, ListParams, RunState, Selector, SessionId, SessionParams, Status, Summary, WaitReason,
-};
+use agentd_actor_kit::{LiveStatus, Read, SupervisorMsg};
+use agentd_protocol::{Budget, Fault, ListParams, RunState, Selector, SessionId, SessionParams, Summary};
 use agentd_settings::CLIENT;
 use agentd_store::{Filter, Row};
 use std::collections::BTreeMap;
@@ -14,7 +12,7 @@ const LIST_BYTES: usize = 4 << 20;
 /// Rows read from the store at a time.
 const PAGE: u32 = 500;
 
-pub(crate) type Overlay = BTreeMap<SessionId, Status>;
+pub(crate) type Overlay = BTreeMap<SessionId, LiveStatus>;
 
 impl Api {
     pub(crate) async fn get(&self, params: SessionParams) -> Result<Summary, Fault> {
@@ -115,24 +113,17 @@ fn budget_changed(from: &mut BTreeMap<String, String>, first: &Budget, now: &Bud
     }
 }
 
-/// A row with its live status, where it has one. A session reports its status a moment after its facts: whoever has just
-/// answered its last question must not hear that it waits for an answer.
+/// A row with its live status, where it has one. A session reports its status a moment after its facts, so a row that was
+/// written later says it better: whoever has just answered a question must not hear that it waits for an answer.
 pub(crate) fn live(row: Row, overlay: &Overlay) -> Summary {
     let mut summary = row.summary;
-    summary.seq = row.head;
-    if let Some(status) = overlay.get(&summary.session)
-        && !(waits_for_somebody(status.state) && summary.open_approvals.is_empty())
+    if let Some(live) = overlay.get(&summary.session)
+        && live.seq.is_none_or(|seq| seq >= summary.seq)
     {
-        summary.status = status.clone();
+        summary.status = live.status.clone();
     }
+    summary.seq = row.head;
     summary
-}
-
-const fn waits_for_somebody(state: RunState) -> bool {
-    matches!(
-        state,
-        RunState::Waiting(WaitReason::Approval | WaitReason::Question | WaitReason::Limit)
-    )
 }
 
 /// Whether a state is what was asked for: `running` asks for `running(model)`, too.
@@ -157,6 +148,7 @@ fn check_state(want: &str) -> Result<(), Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use agentd_protocol::WaitReason;
 
     #[test]
     fn a_family_of_states_matches_each_of_them() {

@@ -1,7 +1,7 @@
 //! What is known of a session that is not cold.
 
-use agentd_actor_kit::{Routed, SessionMsg};
-use agentd_protocol::{Status, Timestamp};
+use agentd_actor_kit::{LiveStatus, Routed, SessionMsg};
+use agentd_protocol::Timestamp;
 use ractor::{ActorId, ActorRef};
 use std::collections::VecDeque;
 
@@ -42,7 +42,7 @@ pub(crate) struct Hot {
     /// Commands sent to it.
     pub(crate) routed: u64,
     /// What it last said of itself.
-    pub(crate) status: Option<Status>,
+    pub(crate) status: Option<LiveStatus>,
 }
 
 impl Slot {

@@ -5,7 +5,7 @@ use crate::crashes::Crashes;
 use crate::drain::Draining;
 use crate::slot::Slot;
 use crate::wakes::Wakes;
-use agentd_actor_kit::{Alarm, Done, FeedMsg, Routed, SupervisorMsg, SupervisorStats, ToolMsg};
+use agentd_actor_kit::{Alarm, Done, FeedMsg, LiveStatus, Routed, SupervisorMsg, SupervisorStats, ToolMsg};
 use agentd_protocol::{RunState, SessionId, Status, Timestamp};
 use agentd_session_loop::Services;
 use ractor::{ActorId, ActorRef};
@@ -87,14 +87,14 @@ impl State {
     }
 
     /// What a loop says of itself.
-    pub(crate) fn note_status(&mut self, session: SessionId, who: ActorId, status: Status) {
+    pub(crate) fn note_status(&mut self, session: SessionId, who: ActorId, status: LiveStatus) {
         if let Some(hot) = self.slots.get_mut(&session).and_then(|slot| slot.hot(who)) {
             hot.status = Some(status);
         }
     }
 
     /// The live statuses, for lists.
-    pub(crate) fn overlay(&self) -> BTreeMap<SessionId, Status> {
+    pub(crate) fn overlay(&self) -> BTreeMap<SessionId, LiveStatus> {
         let status = |slot: &Slot| match slot {
             Slot::Hot(hot) => hot.status.clone(),
             Slot::Loading(loading) => Some(plain(RunState::Starting, "its log is being read", loading.since)),
@@ -117,13 +117,9 @@ impl State {
     }
 }
 
-fn plain(state: RunState, reason: &str, since: Timestamp) -> Status {
-    Status {
-        state,
-        reason: reason.to_owned(),
-        since,
-        until: None,
-        attempt: None,
-        position: None,
+fn plain(state: RunState, reason: &str, since: Timestamp) -> LiveStatus {
+    LiveStatus {
+        seq: None,
+        status: Status::new(state, reason, since),
     }
 }

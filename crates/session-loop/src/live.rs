@@ -1,14 +1,16 @@
 //! The live status: what the log says, and what only this moment knows (who waits for a permit).
 
 use crate::shell::Shell;
-use agentd_actor_kit::{FeedMsg, Hold, Place, SupervisorMsg};
-use agentd_protocol::{Delta, RunState, Status, Timestamp, WaitReason};
+use agentd_actor_kit::{FeedMsg, Hold, LiveStatus, Place, SupervisorMsg};
+use agentd_protocol::{Delta, RunState, Seq, Status, Timestamp, WaitReason};
 
 /// What was reported last.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     touched: bool,
     last: Option<Status>,
+    /// The end of the log when the supervisor was told last.
+    seq: Seq,
 }
 
 impl Live {
@@ -42,23 +44,34 @@ impl Shell {
             return;
         }
         self.live.touched = false;
-        if self.agent.durable().head == 0 {
+        let seq = self.agent.durable().head;
+        if seq == 0 {
             return;
         }
         let status = self.status();
-        if !self.live.news(&status) {
-            return;
+        let news = self.live.news(&status);
+        // A row of this moment says what lasts. What only this moment knows must not look older than the row.
+        let outrun = seq > self.live.seq && {
+            let row = self.agent.lasting_status(self.services.clock.now());
+            row.state != status.state
+        };
+        if news || outrun {
+            self.live.seq = seq;
+            let _ = self.supervisor.cast(SupervisorMsg::Status {
+                session: self.session,
+                who: self.me.get_id(),
+                status: LiveStatus {
+                    seq: Some(seq),
+                    status: status.clone(),
+                },
+            });
         }
-        let who = self.me.get_id();
-        let _ = self.supervisor.cast(SupervisorMsg::Status {
-            session: self.session,
-            who,
-            status: status.clone(),
-        });
-        self.services.feed.cast(FeedMsg::Delta {
-            session: self.session,
-            delta: Delta::Status(status),
-        });
+        if news {
+            self.services.feed.cast(FeedMsg::Delta {
+                session: self.session,
+                delta: Delta::Status(status),
+            });
+        }
     }
 
     fn status(&self) -> Status {

@@ -35,7 +35,8 @@ impl Agent {
 
     /// The state for the list, which is read while nobody is there who could change it: hooks that were asked, or an attempt
     /// at a shorter conversation that leaves no fact or that a crash ended, do not stay in it.
-    fn lasting_status(&self, now: Timestamp) -> Status {
+    #[must_use]
+    pub fn lasting_status(&self, now: Timestamp) -> Status {
         let durable = &self.durable;
         if durable.settings.is_none() || durable.closed.is_some() {
             return self.status(now);

@@ -1,6 +1,7 @@
 //! Creating, listing, ending; what is refused.
 
 use crate::harness::Harness;
+use agentd_actor_kit::LiveStatus;
 use agentd_api::StopRequest;
 use agentd_protocol::*;
 use serde_json::{Value, json};
@@ -270,24 +271,15 @@ async fn lists_show_live_states_over_stored_ones_and_come_in_pages() {
     for n in 0..5 {
         ids.push(h.session(&format!("s{n}")).await);
     }
-    let busy = Status {
-        state: RunState::Waiting(WaitReason::Permit),
-        reason: "waits for sonnet".into(),
-        since: Timestamp(1),
-        until: None,
-        attempt: None,
-        position: None,
+    let said = |seq, reason| LiveStatus {
+        seq,
+        status: Status::new(RunState::Waiting(reason), "waits", Timestamp(1)),
     };
-    // It was answered, and has not reported that it goes on.
-    let answered = Status {
-        state: RunState::Waiting(WaitReason::Approval),
-        ..busy.clone()
-    };
-    h.played
-        .lock()
-        .unwrap()
-        .overlay
-        .extend([(ids[3], busy), (ids[2], answered)]);
+    // The second was answered, and has not reported that it goes on.
+    h.played.lock().unwrap().overlay.extend([
+        (ids[3], said(None, WaitReason::Permit)),
+        (ids[2], said(Some(0), WaitReason::Approval)),
+    ]);
     let names = |rows: Value| -> Vec<String> {
         let rows: Vec<Summary> = serde_json::from_value(rows).unwrap();
         rows.into_iter().map(|row| row.name).collect()
@@ -400,8 +392,7 @@ async fn the_node_says_how_it_is_and_hears_that_it_shall_stop() {
     let mut h = Harness::start().await;
     h.session("one").await;
     let counted = h.api.connection_opened();
-    let status: NodeStatus =
-        serde_json::from_value(h.call("node.status", Value::Null).await.unwrap()).unwrap();
+    let status: NodeStatus = serde_json::from_value(h.call("node.status", json!({})).await.unwrap()).unwrap();
     assert_eq!(
         (
             status.node.as_str(),

@@ -51,7 +51,7 @@ async fn three_crashes_in_five_minutes_fault_a_session_until_it_is_resumed() {
         (FaultClass::Conflict, "faulted")
     );
     let overlay = world.get(|done| SupervisorMsg::Overlay { done }).await;
-    assert_eq!(overlay[&session].state, RunState::Faulted);
+    assert_eq!(overlay[&session].status.state, RunState::Faulted);
     world
         .ask(
             session,

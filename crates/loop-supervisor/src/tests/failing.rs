@@ -127,7 +127,10 @@ async fn a_call_without_a_permit_is_seen_to_wait_for_one() {
         .until_state(session, RunState::Waiting(WaitReason::Permit))
         .await;
     let overlay = world.get(|done| SupervisorMsg::Overlay { done }).await;
-    assert_eq!(overlay[&session].state, RunState::Waiting(WaitReason::Permit));
+    assert_eq!(
+        overlay[&session].status.state,
+        RunState::Waiting(WaitReason::Permit)
+    );
     model.say(CallEvent::Granted { window: None });
     world.until_state(session, RunState::RunningModel).await;
 }

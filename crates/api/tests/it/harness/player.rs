@@ -1,7 +1,7 @@
 //! The supervisor, the gate and the node, played.
 
 use super::log::Log;
-use agentd_actor_kit::{GateMsg, SupervisorMsg, SupervisorStats};
+use agentd_actor_kit::{GateMsg, LiveStatus, SupervisorMsg, SupervisorStats};
 use agentd_api::NodeView;
 use agentd_policy::{Judgement, Subject};
 use agentd_protocol::*;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Debug, Default)]
 pub(crate) struct Played {
     pub(crate) routed: u64,
-    pub(crate) overlay: BTreeMap<SessionId, Status>,
+    pub(crate) overlay: BTreeMap<SessionId, LiveStatus>,
     pub(crate) faulted: Vec<SessionId>,
     pub(crate) evicted: Vec<SessionId>,
 }
