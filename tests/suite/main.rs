@@ -34,6 +34,7 @@ mod model_trouble;
 mod operator;
 mod orphans;
 mod patch;
+mod people;
 mod played;
 mod policy;
 mod prompt;

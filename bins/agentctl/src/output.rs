@@ -10,6 +10,9 @@ use agentd_protocol::Timestamp;
 use serde::Serialize;
 use std::io::{self, IsTerminal as _, Write as _};
 
+/// What is seen of a label at least.
+const LABEL: usize = 8;
+
 /// What a terminal can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -176,15 +179,32 @@ impl Output {
 
     /// Prints a list in the asked format.
     pub(crate) fn list<R: Row>(&mut self, rows: &[R]) -> Result<(), Failure> {
+        self.list_with(rows, &[], |_, _| String::new())
+    }
+
+    /// Prints a list; its table has a further column for each name.
+    pub(crate) fn list_with<R: Row>(
+        &mut self,
+        rows: &[R],
+        names: &[String],
+        cell: impl Fn(&R, &str) -> String,
+    ) -> Result<(), Failure> {
         if self.quiet || self.format == Format::Name {
             return rows.iter().try_for_each(|row| self.line(&row.name()));
         }
         match self.format {
             Format::Table | Format::Wide => {
                 let (wide, moment) = (self.wide(), now());
-                let cells: Vec<_> = rows.iter().map(|row| row.cells(wide, moment)).collect();
+                let cells = rows.iter().map(|row| {
+                    let mut cells = row.cells(wide, moment);
+                    cells.extend(names.iter().map(|name| cell(row, name)));
+                    cells
+                });
+                let cells: Vec<_> = cells.collect();
+                let mut columns = R::columns(wide);
+                columns.extend(names.iter().map(|name| Column::asked(name, LABEL)));
                 let width = self.terminal.width().filter(|_| !wide);
-                self.raw(table(&R::columns(wide), &cells, width, self.paint()).as_bytes())
+                self.raw(table(&columns, &cells, width, self.paint()).as_bytes())
             }
             Format::Jsonl => rows.iter().try_for_each(|row| {
                 let json = serde_json::to_string(row).map_err(unwritable)?;

@@ -11,15 +11,18 @@ mod manner;
 mod pages;
 mod requests;
 mod screen;
+mod signals;
 mod turn_watch;
 mod typing;
 mod unfinished;
 
 pub(crate) use answer::{Typed, choice_of, read as typed};
+pub(crate) use console::{Before, Console};
 pub(crate) use conversation::Conversation;
 pub(crate) use manner::{Held, Interrupt, Manner, Unattended};
 pub(crate) use pages::Pages;
 pub(crate) use screen::{Place, Screen};
+pub(crate) use signals::{Signals, Told};
 pub(crate) use turn_watch::{RunResult, TurnWatch};
 
 #[cfg(test)]

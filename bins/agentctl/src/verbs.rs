@@ -16,6 +16,7 @@ pub(crate) mod lifecycle;
 mod logs;
 mod look;
 mod policy;
+mod ps;
 mod rules;
 mod run;
 mod send;
@@ -36,7 +37,7 @@ use agentd_protocol::Decision;
 pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> {
     match verb {
         Verb::Run(args) => run::run(ctx, &args).await,
-        Verb::Ps(args) => look::ps(ctx, &args).await,
+        Verb::Ps(args) => ps::ps(ctx, &args).await,
         Verb::Show(args) => look::show(ctx, &args).await,
         Verb::Logs(args) => logs::logs(ctx, &args).await,
         Verb::Attach(args) => attach::attach(ctx, &args).await,

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// `ps`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  agentctl ps\n  agentctl ps -a --state failed,closed -o json\n  agentctl ps -w -l team=infra --sort cost"
+    after_help = "Examples:\n  agentctl ps\n  agentctl ps -a --state failed,closed -o json\n  agentctl ps -w -l team=infra -L owner --sort cost"
 )]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 pub(crate) struct PsArgs {
@@ -24,6 +24,9 @@ pub(crate) struct PsArgs {
     /// Only sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
     #[arg(short, long = "label", value_name = "SELECTOR")]
     pub(crate) labels: Vec<Selector>,
+    /// Show these labels as columns, separated by commas
+    #[arg(short = 'L', long, value_name = "KEY,...", value_delimiter = ',')]
+    pub(crate) label_columns: Vec<String>,
     /// The order of the rows
     #[arg(long, value_enum, default_value = "created")]
     pub(crate) sort: Sort,
@@ -33,7 +36,7 @@ pub(crate) struct PsArgs {
     /// Sub-agents below the sessions that started them
     #[arg(long)]
     pub(crate) tree: bool,
-    /// Redraw every second (on a terminal)
+    /// Redraw every second until q or Ctrl-C (on a terminal)
     #[arg(short, long)]
     pub(crate) watch: bool,
 }

@@ -2,7 +2,8 @@
 
 use crate::output::Row;
 use crate::render::{
-    ApprovalRow, Column, Paint, age, count, dollars, limit_lines, one_line, question_lines, span, tokens,
+    ApprovalRow, Column, Paint, age, count, dollars, limit_lines, one_line, question_lines, span, state_tint,
+    tokens,
 };
 use agentd_protocol::{
     Budget, Labels, LoopLimits, QueuedInput, RunState, RunningJob, Seq, SessionId, Spent, Summary, Timestamp,
@@ -74,13 +75,13 @@ impl Row for SessionRow {
         let mut columns = vec![
             Column::whole("session", 0),
             Column::text("name", 0, 20),
-            Column::whole("state", 0),
-            Column::text("reason", 4, 12),
-            Column::whole("age", 2),
+            Column::whole("state", 0).tinted(state_tint),
+            Column::text("reason", 2, 12),
+            Column::whole("age", 3),
             Column::text("model", 5, 10),
             Column::whole("steps", 7),
             Column::whole("tokens", 6),
-            Column::whole("cost", 3),
+            Column::whole("cost", 4),
         ];
         if wide {
             columns

@@ -3,6 +3,7 @@
 
 use crate::render::one_line;
 use crate::render::paint::Paint;
+use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 const GAP: &str = "  ";
@@ -11,27 +12,50 @@ const LONGEST: usize = 4_000;
 /// What the branches of a tree are drawn with.
 const BRANCH: [char; 5] = ['│', '├', '└', '─', ' '];
 
-/// A column: its heading, what becomes of it where there is little room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A column: its heading, its colours, what becomes of it where there is little room.
+#[derive(Debug, Clone)]
 pub(crate) struct Column {
-    pub(crate) name: &'static str,
+    pub(crate) name: Cow<'static, str>,
     /// The higher, the sooner it is left out; 0: never.
     rank: u8,
     /// It is not cut below this.
     least: usize,
+    /// Paints a cell, which is cut and padded already.
+    tint: fn(Paint, &str) -> String,
 }
 
 impl Column {
     /// Ids, states and numbers: a part of them says something else.
     pub(crate) const fn whole(name: &'static str, rank: u8) -> Self {
-        let least = usize::MAX;
-        Self { name, rank, least }
+        Self::text(name, rank, usize::MAX)
     }
 
     /// Text, of which so much should be seen.
     pub(crate) const fn text(name: &'static str, rank: u8, least: usize) -> Self {
-        Self { name, rank, least }
+        Self {
+            name: Cow::Borrowed(name),
+            rank,
+            least,
+            tint: plain,
+        }
     }
+
+    /// Text that a person asked for by name, so it is never left out.
+    pub(crate) fn asked(name: &str, least: usize) -> Self {
+        Self {
+            name: Cow::Owned(name.to_owned()),
+            ..Self::text("", 0, least)
+        }
+    }
+
+    /// The same column in colours.
+    pub(crate) fn tinted(self, tint: fn(Paint, &str) -> String) -> Self {
+        Self { tint, ..self }
+    }
+}
+
+fn plain(_: Paint, cell: &str) -> String {
+    cell.to_owned()
 }
 
 /// One column while it is being fitted.
@@ -40,6 +64,7 @@ struct Fitted {
     rank: u8,
     width: usize,
     least: usize,
+    tint: fn(Paint, &str) -> String,
 }
 
 /// A table with headings. Without a width nothing is left out and nothing is cut.
@@ -61,15 +86,16 @@ pub(crate) fn table(columns: &[Column], rows: &[Vec<String>], width: Option<usiz
             rank: column.rank,
             width: widest(at),
             least: column.least.min(widest(at)),
+            tint: column.tint,
         })
         .collect();
     if let Some(total) = width {
         leave_out(&mut shown, total);
         cut_down(&mut shown, total);
     }
-    let mut text = format!("{}\n", paint.bold(&line(&headings, &shown)));
+    let mut text = format!("{}\n", paint.bold(&line(&headings, &shown, None)));
     for row in &rows {
-        text.push_str(&line(row, &shown));
+        text.push_str(&line(row, &shown, Some(paint)));
         text.push('\n');
     }
     text
@@ -110,12 +136,26 @@ fn cut_down(shown: &mut [Fitted], total: usize) {
     }
 }
 
-fn line(cells: &[String], shown: &[Fitted]) -> String {
-    let padded: Vec<String> = shown
+/// A line of cells; the headings have no tints.
+fn line(cells: &[String], shown: &[Fitted], tints: Option<Paint>) -> String {
+    let cells = shown
         .iter()
-        .filter_map(|column| Some(pad(cells.get(column.at)?, column.width)))
+        .filter_map(|column| Some((column, cells.get(column.at)?)));
+    let mut padded: Vec<_> = cells
+        .map(|(column, cell)| (column.tint, pad(cell, column.width)))
         .collect();
-    padded.join(GAP).trim_end().to_owned()
+    while let Some((_, last)) = padded.last_mut() {
+        last.truncate(last.trim_end().len());
+        if !last.is_empty() {
+            break;
+        }
+        padded.pop();
+    }
+    let cells = padded.into_iter().map(|(tint, cell)| match tints {
+        Some(paint) => tint(paint, &cell),
+        None => cell,
+    });
+    cells.collect::<Vec<_>>().join(GAP)
 }
 
 fn pad(cell: &str, width: usize) -> String {

@@ -10,11 +10,11 @@ use crate::talk::footer::Footer;
 use crate::talk::manner::{Held, Interrupt, Manner, Unattended};
 use crate::talk::pages::Pages;
 use crate::talk::screen::Screen;
+use crate::talk::signals::{Signals, Told};
 use crate::talk::turn_watch::{RunResult, TurnWatch};
 use agentd_protocol::{ApprovalId, Delta, EventBody, Fault, RunState, Status, WaitReason};
 use std::collections::VecDeque;
 use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 /// How long a cancelled turn may take to end before we leave it.
@@ -34,9 +34,7 @@ enum Happened {
     News(Result<News, Failure>),
     Keys(Vec<u8>),
     Line(Option<TypedLine>),
-    Interrupt,
-    Continued,
-    Terminated,
+    Told(Told),
     Deadline,
     Tick,
 }
@@ -101,7 +99,7 @@ impl<'a> Conversation<'a> {
             let happened = match self.lines.pop_front() {
                 Some(line) => Happened::Line(line),
                 None => tokio::select! {
-                    happened = signals.next() => happened,
+                    told = signals.next() => Happened::Told(told),
                     _ = ticks.tick(), if self.footer.is_some() => Happened::Tick,
                     () = until(deadline) => Happened::Deadline,
                     keys = self.console.keys(), if self.console.open() => Happened::Keys(keys),
@@ -127,11 +125,11 @@ impl<'a> Conversation<'a> {
             Happened::News(news) => self.news(&news?).await?,
             Happened::Line(Some(line)) => self.line(line).await?,
             Happened::Line(None) => self.no_more_lines()?,
-            Happened::Interrupt => self.interrupted().await?,
+            Happened::Told(Told::Interrupt) => self.interrupted().await?,
             Happened::Deadline => self.too_late().await?,
-            Happened::Terminated => Some(self.terminated()),
+            Happened::Told(Told::Terminated) => Some(self.terminated()),
             Happened::Keys(_) => None,
-            Happened::Continued => {
+            Happened::Told(Told::Continued) => {
                 self.console.again();
                 None
             }
@@ -298,37 +296,6 @@ impl<'a> Conversation<'a> {
                 self.told(Err(fault))?;
                 Ok(Some(self.ended(None)))
             }
-        }
-    }
-}
-
-/// What this program is told by signals.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-    hang_up: Signal,
-    continued: Signal,
-}
-
-impl Signals {
-    fn listen() -> std::io::Result<Self> {
-        let continued = SignalKind::from_raw(rustix::process::Signal::CONT.as_raw());
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            // Their default would leave the terminal as it is now: without an echo.
-            terminate: signal(SignalKind::terminate())?,
-            hang_up: signal(SignalKind::hangup())?,
-            continued: signal(continued)?,
-        })
-    }
-
-    async fn next(&mut self) -> Happened {
-        tokio::select! {
-            _ = self.interrupt.recv() => Happened::Interrupt,
-            _ = self.terminate.recv() => Happened::Terminated,
-            _ = self.hang_up.recv() => Happened::Terminated,
-            // After Ctrl-Z.
-            _ = self.continued.recv() => Happened::Continued,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! What is seen of a table on terminals of several widths.
 
 use super::*;
-use crate::render::{ModelRow, SessionRow, UsageListRow};
+use crate::render::{ModelRow, SessionRow, UsageListRow, fleet_line};
 use crate::verbs::tree;
-use agentd_protocol::{ModelStatus, SessionId, Summary, Timestamp, UsageRow};
+use agentd_protocol::{ModelStatus, RunState, SessionId, Summary, Timestamp, UsageRow};
 use serde_json::json;
 
 const NOW: Timestamp = Timestamp(1_763_629_200_123);
@@ -114,6 +114,71 @@ fn the_tables_fit_into_eighty_columns() {
         usage.contains("070707070707 ") && usage.contains("$1234.50"),
         "{usage}"
     );
+}
+
+#[test]
+fn ps_keeps_its_reason_longer_than_its_cost() {
+    let row = session(1, None, "mend the flaky test of the scheduler");
+    let headings = |width| {
+        let text = shown(std::slice::from_ref(&row), false, Some(width));
+        assert!(widest(&text) <= width, "{text}");
+        text.lines()
+            .next()
+            .unwrap()
+            .split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let all = [
+        "SESSION", "NAME", "STATE", "REASON", "AGE", "MODEL", "STEPS", "TOKENS", "COST",
+    ];
+    assert_eq!(headings(120), all);
+    assert_eq!(
+        headings(80),
+        ["SESSION", "NAME", "STATE", "REASON", "AGE", "COST"]
+    );
+    assert_eq!(headings(76), ["SESSION", "NAME", "STATE", "REASON", "AGE"]);
+    assert_eq!(headings(70), ["SESSION", "NAME", "STATE", "REASON"]);
+}
+
+#[test]
+fn a_tint_costs_no_room_and_ends_with_its_cell() {
+    let columns = [
+        Column::whole("a", 0).tinted(Paint::good),
+        Column::asked("team", 8).tinted(Paint::bad),
+    ];
+    let rows = cells(&[&["x", "infra"], &["yyy", ""]]);
+    assert_eq!(
+        table(&columns, &rows, Some(10), Paint::new(true)),
+        "\x1b[1mA    TEAM\x1b[0m\n\x1b[32mx  \x1b[0m  \x1b[31minfra\x1b[0m\n\x1b[32myyy\x1b[0m\n"
+    );
+}
+
+#[test]
+fn a_fleet_is_summed_up_in_one_line() {
+    assert_eq!(fleet_line(&[]), "0 sessions");
+    let mut rows: Vec<SessionRow> = (1..=6).map(|n| session(n, None, "one")).collect();
+    let states = [
+        "running(model)",
+        "running(tool)",
+        "waiting(child)",
+        "idle",
+        "failed",
+        "waiting(question)",
+    ];
+    for (row, state) in rows.iter_mut().zip(states) {
+        row.state = RunState::parse(state).unwrap();
+        row.cost_usd = 0.07;
+    }
+    assert_eq!(
+        fleet_line(&rows),
+        "6 sessions: 2 running, 1 waiting for a person, 1 waiting, 1 failed, $0.42"
+    );
+    rows.truncate(1);
+    rows[0].cost_usd = 0.0;
+    assert_eq!(fleet_line(&rows), "1 session: 1 running");
+    rows[0].state = RunState::Idle;
+    assert_eq!(fleet_line(&rows), "1 session");
 }
 
 #[test]
