@@ -62,3 +62,31 @@ golden test name:
 # The cost of the parts: frames, decoder, verdict, fold and decision, append.
 bench-micro *args:
     cargo bench -p agentd-wire -p agentd-provider -p agentd-policy -p agentd-turn -p agentd-store --bench frames --bench decoder --bench verdict --bench fold --bench append -- {{args}}
+
+# The picture in README.md: the demo runs in one tmux window; in the other one a person attaches and approves. Prints
+# what the second window shows.
+picture:
+    #!/usr/bin/env bash
+    set -euo pipefail
+    cargo build --quiet -p agentd -p agentctl
+    dir=$(mktemp -d)
+    export AGENTD_SOCKET="$dir/agentd.sock" PATH="$PWD/target/debug:$PATH"
+    tmux() { command tmux -L agentd-picture -f /dev/null "$@"; }
+    shown() { tmux capture-pane -p -S - -t person; }
+    await() { for _ in $(seq 300); do if eval "$1"; then return; fi; sleep 0.2; done; echo "not seen: $1" >&2; exit 1; }
+    trap 'tmux kill-server 2>/dev/null; rm -rf "$dir"' EXIT
+    tmux new-session -d -s demo -x 96 -y 50 agentd --demo --socket "$AGENTD_SOCKET"
+    tmux new-session -d -s person -x 96 -y 100 env PS1='$ ' sh
+    await 'agentctl ps -q 2>/dev/null | grep -q .'
+    tmux send-keys -t person 'agentctl ps' Enter
+    await 'shown | grep -q "demo 3"'
+    tmux send-keys -t person 'agentctl attach "demo 1"' Enter
+    await 'shown | grep -q "y allow"'
+    tmux send-keys -t person y Enter
+    await 'shown | grep -q "^turn"'
+    tmux send-keys -t person C-c
+    await 'shown | grep -q "^detached"'
+    agentctl wait "demo 2" "demo 3" >/dev/null
+    tmux send-keys -t person 'agentctl ps' Enter
+    await '[ "$(shown | grep -c ^SESSION)" = 2 ]'
+    shown | sed -e 's/ *$//' -e '/^$/d'
