@@ -1,7 +1,7 @@
 //! What a person sees on a terminal, and how it is steered there.
 
 use crate::terminals::{Terminals, agentctl};
-use crate::{ASKING, daemon};
+use crate::{ASKING, YOLO, daemon};
 use agentd_bench::model_server::ModelServer;
 use agentd_tests::skipped;
 
@@ -31,4 +31,62 @@ async fn ps_watches_until_q_and_tells_whom_the_fleet_waits_for() {
     let piped = daemon.agentctl(&["ps", "-L", "team"]).await.stdout;
     assert_eq!(piped.lines().count(), 2, "{piped}");
     assert!(!piped.contains('\x1b'), "{piped:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn events_and_usage_are_asked_for_their_end_and_since_a_moment() {
+    let server = ModelServer::start(false).await.unwrap();
+    let daemon = daemon(&server, YOLO).await;
+    let out = async |args: &[&str]| {
+        let done = daemon.agentctl(args).await;
+        assert_eq!(done.code, Some(0), "{args:?}: {}", done.stderr);
+        done.stdout
+    };
+    for name in ["a", "b"] {
+        let label = format!("team={name}");
+        out(&[
+            "run",
+            "--name",
+            name,
+            "-l",
+            &label,
+            "plan:x steps=1 command=true;",
+        ])
+        .await;
+    }
+    let all = out(&["events", "-o", "jsonl"]).await;
+    let all: Vec<&str> = all.lines().collect();
+    let last = out(&["events", "-n", "3", "-o", "jsonl"]).await;
+    assert_eq!(last.lines().collect::<Vec<_>>(), all[all.len() - 3..]);
+    assert_eq!(out(&["events", "-n", "0"]).await, "");
+    // The last of those that are chosen.
+    let turns = out(&[
+        "events", "-n", "1", "--kind", "turn", "-l", "team=a", "-o", "jsonl",
+    ])
+    .await;
+    let first = all
+        .iter()
+        .find(|line| line.contains("\"type\":\"turn.finished\""));
+    assert_eq!(Some(turns.trim()), first.copied(), "team a ran first");
+    let since = out(&["events", "--since", "1h", "-o", "jsonl"]).await;
+    assert_eq!(since.lines().count(), all.len());
+    assert_eq!(out(&["events", "--since", "2100-01-01T00:00:00Z"]).await, "");
+    let wrong = daemon.agentctl(&["events", "--since", "noon"]).await;
+    assert_eq!(wrong.code, Some(2), "{}", wrong.stderr);
+    // Logs tell what the rows sum up.
+    let rows = out(&["usage", "--by", "team", "-o", "json"]).await;
+    assert_eq!(
+        out(&["usage", "--by", "team", "--since", "1h", "-o", "json"]).await,
+        rows
+    );
+    assert_eq!(
+        out(&["usage", "--since", "2100-01-01T00:00:00Z", "-o", "json"])
+            .await
+            .trim(),
+        "[]"
+    );
+    let table = out(&["usage", "--by", "team"]).await;
+    let total: Vec<&str> = table.lines().last().unwrap().split_whitespace().collect();
+    assert_eq!(total[..3], ["(total)", "2", "4"], "{table}");
+    assert!(!rows.contains("total)"), "{rows}");
 }

@@ -1,5 +1,6 @@
 //! Values of flags: budgets, labels, durations, moments, rules, texts from files.
 
+use crate::clock::now;
 use crate::failure::Failure;
 use agentd_protocol::{Block, Budget, EVENT_KINDS, Labels, Selector, Timestamp};
 use std::collections::BTreeSet;
@@ -43,6 +44,12 @@ pub(crate) fn since(text: &str, now: Timestamp) -> Result<Timestamp, String> {
     Ok(Timestamp(now.0.saturating_sub(
         u64::try_from(ago.as_millis()).unwrap_or(u64::MAX),
     )))
+}
+
+/// The value of a `--since` that may be absent; `example` is how it is typed.
+pub(crate) fn since_flag(text: Option<&str>, example: &str) -> Result<Option<Timestamp>, Failure> {
+    let moment = text.map(|text| since(text, now())).transpose();
+    moment.map_err(|why| Failure::invalid(why, example))
 }
 
 /// `tokens=1M,usd=2.50,time=30m,steps=50`, any of them.

@@ -10,6 +10,7 @@ mod daemon;
 mod demo;
 mod doctor;
 mod events;
+mod fleet_log;
 pub(crate) mod help;
 mod history;
 pub(crate) mod lifecycle;
@@ -23,6 +24,7 @@ mod send;
 mod set;
 mod transfer;
 pub(crate) mod tree;
+mod usage;
 mod wait;
 
 use crate::cli::Verb;
@@ -67,7 +69,7 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Export(args) => transfer::export(ctx, &args).await,
         Verb::Import(args) => transfer::import(ctx, &args).await,
         Verb::Events(args) => events::events(ctx, &args).await,
-        Verb::Usage(args) => look::usage(ctx, &args).await,
+        Verb::Usage(args) => usage::usage(ctx, &args).await,
         Verb::Models => look::models(ctx).await,
         Verb::Tools => look::tools(ctx).await,
         Verb::Mcp => look::servers(ctx).await,

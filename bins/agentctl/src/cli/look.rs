@@ -189,7 +189,7 @@ pub(crate) struct ImportArgs {
 /// `events`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Each event of the fleet has a cursor; `--after CURSOR` goes on behind it. With -o jsonl the stored lines\nare printed exactly, and the last cursor is said on stderr at the end."
+    after_help = "Examples:\n  agentctl events -n 50\n  agentctl events --since 2h --kind approval,turn -l team=infra\n  agentctl events -f -n 0 -o jsonl\n\nEach event of the fleet has a cursor; `--after CURSOR` goes on behind it. With -o jsonl the stored lines\nare printed exactly, and the last cursor is said on stderr at the end."
 )]
 pub(crate) struct EventsArgs {
     /// Go on with what happens
@@ -198,6 +198,12 @@ pub(crate) struct EventsArgs {
     /// Only events after this cursor [default: all, or with -f only new ones]
     #[arg(long, value_name = "CURSOR")]
     pub(crate) after: Option<u64>,
+    /// Only the last N events
+    #[arg(short = 'n', long, value_name = "N")]
+    pub(crate) tail: Option<usize>,
+    /// Only events since then: a duration ago (2h) or a moment (2026-11-20T09:00:00Z)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
     /// Only these types, or families of types (tool, model, approval, turn), separated by commas
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', add = ArgValueCompleter::new(kinds))]
     pub(crate) kind: Vec<String>,
@@ -208,7 +214,9 @@ pub(crate) struct EventsArgs {
 
 /// `usage`.
 #[derive(Debug, Args)]
-#[command(after_help = "Removed sessions count, too; by session they are one group, (removed).")]
+#[command(
+    after_help = "Removed sessions count, too; by session they are one group, (removed). With --since only what the logs tell\nis summed, so removed sessions do not count.\n\nExamples:\n  agentctl usage --by team\n  agentctl usage --since 24h --by session"
+)]
 pub(crate) struct UsageArgs {
     /// Group by `model`, `session`, or a label's name
     #[arg(long, value_name = "WHAT", default_value = "model")]
@@ -216,4 +224,7 @@ pub(crate) struct UsageArgs {
     /// Only of sessions whose labels match: team=a, team!=a, 'team in (a,b)', urgent, '!urgent'
     #[arg(short, long = "label", value_name = "SELECTOR")]
     pub(crate) labels: Vec<Selector>,
+    /// Only what was spent since then: a duration ago (2h) or a moment (2026-11-20T09:00:00Z)
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
 }

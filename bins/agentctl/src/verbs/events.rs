@@ -2,27 +2,18 @@
 
 use crate::cli::{EventsArgs, Format};
 use crate::ctx::Ctx;
-use crate::dial::Dial;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::follow::unreadable;
+use crate::output::Output;
 use crate::render::{Paint, one_line, summary};
 use crate::values;
+use crate::verbs::fleet_log::{Found, Over, last, watch};
 use crate::verbs::logs::Choice;
-use agentd_client::{Push, StoredEvent};
-use agentd_protocol::{Event, Fault, WatchParams};
+use agentd_protocol::{Event, WatchParams};
 use std::time::Duration;
 
 const TRIES: u32 = 30;
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// How a watch of the fleet ended.
-enum Over {
-    /// There is no more.
-    End,
-    /// The connection is lost.
-    Lost(Fault),
-}
 
 pub(crate) async fn events(ctx: &mut Ctx, args: &EventsArgs) -> Result<Exit, Failure> {
     let exact = match ctx.out.format {
@@ -36,30 +27,52 @@ pub(crate) async fn events(ctx: &mut Ctx, args: &EventsArgs) -> Result<Exit, Fai
         }
     };
     values::kinds(&args.kind)?;
-    // Families of types are chosen here, single types by the daemon.
-    let single = args.kind.iter().all(|kind| kind.contains('.'));
     let choice = Choice {
         kinds: args.kind.clone(),
-        since: None,
+        since: values::since_flag(args.since.as_deref(), "agentctl events --since 2h")?,
     };
     let mut params = WatchParams {
         labels: values::selector(&args.labels),
-        kinds: if single { args.kind.clone() } else { Vec::new() },
-        after: if args.follow {
+        kinds: args.kind.clone(),
+        after: if args.follow && args.since.is_none() {
             args.after
         } else {
             Some(args.after.unwrap_or(0))
         },
         once: !args.follow,
     };
+    if let Some(most) = args.tail {
+        let (found, cursor) = last(&ctx.dial()?, &params, &choice, most).await?;
+        found
+            .iter()
+            .try_for_each(|found| print(&mut ctx.out, found, exact))?;
+        params.after = cursor;
+    }
+    if args.tail.is_none() || args.follow {
+        stream(ctx, &mut params, &choice, exact).await?;
+    }
+    if let Some(cursor) = params.after {
+        ctx.out.talk(&format!("cursor: {cursor}"));
+    }
+    Ok(Exit::OK)
+}
+
+/// Prints what comes; who follows comes back after a daemon that went away.
+async fn stream(
+    ctx: &mut Ctx,
+    params: &mut WatchParams,
+    choice: &Choice,
+    exact: bool,
+) -> Result<(), Failure> {
     let (dial, mut tries) = (ctx.dial()?, 0);
     loop {
         let seen = params.after;
-        match watch(ctx, &dial, &mut params, &choice, exact).await? {
-            Over::End => break,
+        let shown = |found| print(&mut ctx.out, &found, exact);
+        match watch(&dial, params, choice, shown).await? {
+            Over::End => return Ok(()),
             Over::Lost(fault) => {
                 tries = if params.after == seen { tries + 1 } else { 1 };
-                if tries > TRIES || !args.follow {
+                if tries > TRIES || params.once {
                     return Err(fault.hint(resume_hint(params.after)).into());
                 }
                 ctx.out.talk("the daemon went away; trying to come back");
@@ -67,10 +80,6 @@ pub(crate) async fn events(ctx: &mut Ctx, args: &EventsArgs) -> Result<Exit, Fai
             }
         }
     }
-    if let Some(cursor) = params.after {
-        ctx.out.talk(&format!("cursor: {cursor}"));
-    }
-    Ok(Exit::OK)
 }
 
 fn resume_hint(after: Option<u64>) -> String {
@@ -80,54 +89,12 @@ fn resume_hint(after: Option<u64>) -> String {
     )
 }
 
-async fn watch(
-    ctx: &mut Ctx,
-    dial: &Dial,
-    params: &mut WatchParams,
-    choice: &Choice,
-    exact: bool,
-) -> Result<Over, Failure> {
-    let client = match dial.connect().await {
-        Ok(client) => client,
-        Err(Failure::Fault(fault)) if fault.code == "daemon_unreachable" => return Ok(Over::Lost(fault)),
-        Err(failure) => return Err(failure),
-    };
-    let mut live = client.watch(params).await?;
-    loop {
-        match live.next().await {
-            Some(Push::Event(stored)) => {
-                params.after = stored.cursor.or(params.after);
-                print(ctx, &stored, choice, exact)?;
-            }
-            Some(Push::Ended(ended)) if ended.code == "draining" => {
-                return Ok(Over::Lost(Fault::unavailable("draining", ended.message)));
-            }
-            Some(Push::Ended(ended)) => {
-                params.after = ended.cursor.or(params.after);
-                return Ok(Over::End);
-            }
-            Some(Push::Delta(_) | Push::Synced(_) | Push::CaughtUp(_) | Push::Lagged(_) | Push::Unknown) => {}
-            None => {
-                let lost = client.lost();
-                return Ok(Over::Lost(lost.unwrap_or_else(|| {
-                    Fault::unavailable("connection_lost", "the connection was lost")
-                })));
-            }
-        }
-    }
-}
-
-fn print(ctx: &mut Ctx, stored: &StoredEvent, choice: &Choice, exact: bool) -> Result<(), Failure> {
-    let line = String::from_utf8_lossy(&stored.json);
-    let event: Event = serde_json::from_str(&line).map_err(|error| unreadable(&error))?;
-    if !choice.takes(&event) {
-        return Ok(());
-    }
+fn print(out: &mut Output, (event, stored): &Found, exact: bool) -> Result<(), Failure> {
     if exact {
-        return ctx.out.json_line(&line);
+        return out.json_line(&String::from_utf8_lossy(&stored.json));
     }
-    let text = text_line(&event, stored.cursor, ctx.out.paint());
-    ctx.out.line(&text)
+    let text = text_line(event, stored.cursor, out.paint());
+    out.line(&text)
 }
 
 /// Cursor, moment, session, type, and what it says.

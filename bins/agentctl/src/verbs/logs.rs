@@ -1,7 +1,6 @@
 //! `logs`: a session's log as a transcript or as its stored lines.
 
 use crate::cli::{Format, LogsArgs};
-use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -64,12 +63,7 @@ impl Printer {
 }
 
 pub(crate) async fn logs(ctx: &mut Ctx, args: &LogsArgs) -> Result<Exit, Failure> {
-    let since = args
-        .since
-        .as_deref()
-        .map(|text| values::since(text, now()))
-        .transpose();
-    let since = since.map_err(|why| Failure::invalid(why, "agentctl logs --since 10m ID"))?;
+    let since = values::since_flag(args.since.as_deref(), "agentctl logs --since 10m ID")?;
     values::kinds(&args.kind)?;
     let choice = Choice {
         kinds: args.kind.clone(),

@@ -1,16 +1,13 @@
-//! `show`, `models`, `tools`, `mcp`, `usage`: lists and details.
+//! `show`, `models`, `tools`, `mcp`: lists and details.
 
-use crate::cli::{ShowArgs, UsageArgs};
+use crate::cli::ShowArgs;
 use crate::clock::now;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::render::{
-    ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, UsageListRow, prompt_text,
-};
-use crate::values;
+use crate::render::{ModelRow, ServerListRow, SessionDetail, SessionRow, ToolListRow, prompt_text};
 use agentd_client::Client;
-use agentd_protocol::{ListParams, SessionId, SessionParams, UsageParams};
+use agentd_protocol::{ListParams, SessionId, SessionParams};
 
 pub(crate) async fn show(ctx: &mut Ctx, args: &ShowArgs) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
@@ -78,22 +75,6 @@ pub(crate) async fn servers(ctx: &mut Ctx) -> Result<Exit, Failure> {
             .talk("no tool server is configured; the shipped configuration says how, under [mcp]");
         return Ok(Exit::OK);
     }
-    ctx.out.list(&rows)?;
-    Ok(Exit::OK)
-}
-
-pub(crate) async fn usage(ctx: &mut Ctx, args: &UsageArgs) -> Result<Exit, Failure> {
-    let client = ctx.connect().await?;
-    let params = UsageParams {
-        labels: values::selector(&args.labels),
-        by: Some(args.by.clone()),
-    };
-    let rows: Vec<UsageListRow> = client
-        .usage(&params)
-        .await?
-        .into_iter()
-        .map(UsageListRow)
-        .collect();
     ctx.out.list(&rows)?;
     Ok(Exit::OK)
 }

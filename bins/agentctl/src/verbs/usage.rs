@@ -1,0 +1,240 @@
+//! `usage`: tokens and money, all of it or since a moment.
+
+use crate::cli::UsageArgs;
+use crate::ctx::Ctx;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::render::UsageListRow;
+use crate::values;
+use crate::verbs::fleet_log::all;
+use crate::verbs::logs::Choice;
+use agentd_client::Client;
+use agentd_protocol::{
+    CallId, Event, EventBody, ListParams, Selector, SessionId, Summary, Timestamp, Usage, UsageParams,
+    UsageRow, WatchParams,
+};
+use std::collections::BTreeMap;
+
+/// The row below all others.
+const TOTAL: &str = "(total)";
+/// The group of sessions without the label.
+const NO_LABEL: &str = "(none)";
+/// What tells of steps and of what they cost, and what makes a session whose log begins with another one's.
+const KINDS: [&str; 6] = [
+    "model.started",
+    "model.finished",
+    "model.failed",
+    "context.compacted",
+    "side_call.finished",
+    "session.forked",
+];
+
+pub(crate) async fn usage(ctx: &mut Ctx, args: &UsageArgs) -> Result<Exit, Failure> {
+    let since = values::since_flag(args.since.as_deref(), "agentctl usage --since 24h")?;
+    let client = ctx.connect().await?;
+    let labels = values::selector(&args.labels);
+    let mut rows = match since {
+        Some(since) => of_logs(ctx, &client, since, &args.by, labels).await?,
+        None => {
+            let by = Some(args.by.clone());
+            client.usage(&UsageParams { labels, by }).await?
+        }
+    };
+    // Programs can add.
+    if ctx.out.human() && !ctx.out.quiet && rows.len() > 1 {
+        let total = rows.iter().fold(empty(TOTAL), plus);
+        rows.push(total);
+    }
+    let rows: Vec<UsageListRow> = rows.into_iter().map(UsageListRow).collect();
+    ctx.out.list(&rows)?;
+    Ok(Exit::OK)
+}
+
+/// What the logs say was spent since a moment, grouped.
+async fn of_logs(
+    ctx: &Ctx,
+    client: &Client,
+    since: Timestamp,
+    by: &str,
+    labels: Selector,
+) -> Result<Vec<UsageRow>, Failure> {
+    let wanted = ListParams {
+        all: true,
+        labels: labels.clone(),
+        ..ListParams::default()
+    };
+    let sessions = client.list(&wanted).await?;
+    let sessions: BTreeMap<SessionId, Summary> = sessions.into_iter().map(|row| (row.session, row)).collect();
+    let asked = WatchParams {
+        labels,
+        kinds: KINDS.map(str::to_owned).to_vec(),
+        after: Some(0),
+        once: true,
+    };
+    let choice = Choice {
+        since: Some(since),
+        ..Choice::default()
+    };
+    let mut spending = Spending::default();
+    let add = |(event, _)| {
+        spending.add(&event);
+        Ok(())
+    };
+    all(&ctx.dial()?, asked, &choice, add).await?;
+    Ok(spending.grouped(by, &sessions))
+}
+
+/// What each session spent, as its log tells it.
+#[derive(Debug, Default)]
+struct Spending(BTreeMap<SessionId, (UsageRow, Option<CallId>)>);
+
+impl Spending {
+    #[expect(clippy::wildcard_enum_match_arm, reason = "most events cost nothing")]
+    fn add(&mut self, event: &Event) {
+        let (usage, cost) = match &event.body {
+            EventBody::ModelStarted(started) => {
+                let (row, last) = self.of(event.session);
+                // A step is a call, whatever number of attempts it takes.
+                if last.replace(started.call) != Some(started.call) {
+                    row.steps += 1;
+                }
+                return;
+            }
+            // What comes before it in this log was spent by the session that it was copied from.
+            EventBody::SessionForked(_) => {
+                self.0.remove(&event.session);
+                return;
+            }
+            EventBody::ModelFinished(done) => (Some(done.usage), done.cost_usd),
+            EventBody::ModelFailed(failed) => (failed.usage, failed.cost_usd),
+            EventBody::ContextCompacted(done) => (done.usage, done.cost_usd),
+            EventBody::SideCallFinished(done) => (Some(done.usage), done.cost_usd),
+            _ => return,
+        };
+        let (row, _) = self.of(event.session);
+        row.usage = row.usage.plus(usage.unwrap_or_default());
+        row.cost_usd += cost.unwrap_or_default();
+    }
+
+    fn of(&mut self, session: SessionId) -> &mut (UsageRow, Option<CallId>) {
+        let fresh = || (empty(&session.to_string()), None);
+        let entry = self.0.entry(session).or_insert_with(fresh);
+        entry.0.sessions = 1;
+        entry
+    }
+
+    /// The sums by group, the most expensive first.
+    fn grouped(self, by: &str, sessions: &BTreeMap<SessionId, Summary>) -> Vec<UsageRow> {
+        let mut groups = BTreeMap::new();
+        for (session, (row, _)) in self.0 {
+            let known = sessions.get(&session);
+            let group = match by {
+                "session" => Some(session.to_string()),
+                "model" => known.map(|known| known.model.clone()),
+                label => known.and_then(|known| known.labels.get(label).cloned()),
+            };
+            let group = group.unwrap_or_else(|| NO_LABEL.to_owned());
+            let sum = groups.remove(&group).unwrap_or_else(|| empty(&group));
+            groups.insert(group, plus(sum, &row));
+        }
+        let mut rows: Vec<UsageRow> = groups.into_values().collect();
+        rows.sort_by(|a, b| {
+            let costs = b.cost_usd.total_cmp(&a.cost_usd);
+            costs.then_with(|| a.group.cmp(&b.group))
+        });
+        rows
+    }
+}
+
+fn empty(group: &str) -> UsageRow {
+    UsageRow {
+        group: group.to_owned(),
+        sessions: 0,
+        steps: 0,
+        usage: Usage::default(),
+        cost_usd: 0.0,
+    }
+}
+
+fn plus(sum: UsageRow, row: &UsageRow) -> UsageRow {
+    UsageRow {
+        group: sum.group,
+        sessions: sum.sessions + row.sessions,
+        steps: sum.steps + row.steps,
+        usage: sum.usage.plus(row.usage),
+        cost_usd: sum.cost_usd + row.cost_usd,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::{EVENT_VERSION, Principal, SessionForked, Stamp};
+    use serde_json::json;
+
+    const AT: Timestamp = Timestamp(1_763_629_200_123);
+
+    fn event(session: SessionId, body: EventBody) -> Event {
+        Event {
+            v: EVENT_VERSION,
+            session,
+            seq: 1,
+            at: AT,
+            by: Principal::user("ana"),
+            turn: None,
+            body,
+        }
+    }
+
+    /// A step of two attempts, of which both were billed.
+    fn step(spending: &mut Spending, session: SessionId, call: CallId) {
+        let usage = json!({"input": 10, "output": 1, "cache_read": 0, "cache_write": 0, "reasoning": 0});
+        let started = |attempt| {
+            json!({
+                "type": "model.started", "call": call, "attempt": attempt, "model": "m", "provider": "p", "step": 1, "input_tokens_estimate": 9,
+                "max_steps": 9
+            })
+        };
+        let failed = json!({
+            "type": "model.failed", "call": call, "attempt": 1, "class": "transient", "message": "broke",
+            "usage": usage, "cost_usd": 0.25
+        });
+        let finished = json!({
+            "type": "model.finished", "call": call, "attempt": 2, "content": [], "stop_reason": "end_turn",
+            "usage": usage, "cost_usd": 0.5, "latency": {"first_ms": 1, "total_ms": 2}
+        });
+        for body in [started(1), failed, started(2), finished] {
+            spending.add(&event(session, serde_json::from_value(body).unwrap()));
+        }
+    }
+
+    #[test]
+    fn every_attempt_is_paid_and_what_was_copied_is_not() {
+        let (first, fork) = (
+            SessionId::from_parts(AT.0, [1; 10]),
+            SessionId::from_parts(AT.0, [2; 10]),
+        );
+        let mut stamp = Stamp::new(AT, 1);
+        let mut spending = Spending::default();
+        for session in [first, fork] {
+            let call = stamp.call();
+            step(&mut spending, session, call);
+        }
+        let forked = SessionForked {
+            from: first,
+            at_seq: 4,
+        };
+        spending.add(&event(fork, forked.into()));
+        let call = stamp.call();
+        step(&mut spending, first, call);
+        let rows = spending.grouped("session", &BTreeMap::new());
+        let [row] = rows.as_slice() else {
+            panic!("{rows:?}")
+        };
+        assert_eq!(
+            (row.group.as_str(), row.steps, row.sessions),
+            (&*first.to_string(), 2, 1)
+        );
+        assert_eq!((row.usage.input, row.cost_usd), (40, 1.5));
+    }
+}
