@@ -155,6 +155,9 @@ fn distance(a: &[char], b: &str) -> usize {
 }
 
 #[cfg(test)]
+mod protocol_page;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
