@@ -90,3 +90,53 @@ async fn events_and_usage_are_asked_for_their_end_and_since_a_moment() {
     assert_eq!(total[..3], ["(total)", "2", "4"], "{table}");
     assert!(!rows.contains("total)"), "{rows}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transcript_shows_the_numbers_that_fork_takes() {
+    let server = ModelServer::start(false).await.unwrap();
+    let daemon = daemon(&server, YOLO).await;
+    let out = async |args: &[&str]| {
+        let done = daemon.agentctl(args).await;
+        assert_eq!(done.code, Some(0), "{args:?}: {}", done.stderr);
+        done.stdout
+    };
+    for plan in [
+        "plan:x steps=1 command=true text=first_answer;",
+        "plan:y text=second_answer;",
+    ] {
+        let onto: &[&str] = if plan.contains("first") {
+            &["--name", "x"]
+        } else {
+            &["--session", "x"]
+        };
+        out(&[&["run"], onto, &[plan]].concat()).await;
+    }
+    let events = out(&["export", "x", "--jsonl"]).await.lines().count();
+    let log = out(&["logs", "--seq", "--times", "x"]).await;
+    // A day, then a number and a moment on each line that begins an event.
+    assert_eq!(
+        log.lines().next().map(str::len),
+        Some("2026-11-23".len()),
+        "{log}"
+    );
+    let number = |what: &str| {
+        let line = log
+            .lines()
+            .find(|line| line.contains(what))
+            .unwrap_or_else(|| panic!("{what}: {log}"));
+        let mut words = line.split_whitespace();
+        let number: usize = words.next().unwrap().parse().unwrap();
+        let moment = words.next().unwrap();
+        assert!(moment.len() == 9 && moment.ends_with('Z'), "{line}");
+        number
+    };
+    assert!(number("first answer") < number("turn     completed"));
+    assert!(number("second answer") < events);
+    let at = number("turn     completed").to_string();
+    let fork = out(&["fork", "x", "--at", &at, "--name", "fork"]).await;
+    let copy = out(&["logs", fork.trim()]).await;
+    assert!(
+        copy.contains("first answer") && !copy.contains("second answer"),
+        "{copy}"
+    );
+}

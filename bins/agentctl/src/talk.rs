@@ -3,6 +3,7 @@
 mod answer;
 mod asking;
 mod asks;
+mod beside;
 mod console;
 mod conversation;
 mod draft;

@@ -50,7 +50,7 @@ pub(crate) struct UndoArgs {
 /// `rewind`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The log keeps everything; the model does not see what came after SEQ. Inside a step the last point before it\nis taken. Examples:\n  agentctl logs 4f2a -o jsonl        shows the numbers (seq)\n  agentctl rewind 4f2a --at 31\n  agentctl rewind 4f2a --at 31 --files"
+    after_help = "The log keeps everything; the model does not see what came after SEQ. Inside a step the last point before it\nis taken. Examples:\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\n  agentctl rewind 4f2a --at 31\n  agentctl rewind 4f2a --at 31 --files"
 )]
 pub(crate) struct RewindArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last
@@ -76,7 +76,7 @@ pub(crate) struct RewindArgs {
 /// `fork`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The new session works in the same directory; files are not copied. Between two turns the last point before SEQ is\ntaken. Examples:\n  agentctl fork 4f2a\n  agentctl fork 4f2a --at 31 --name \"another way\""
+    after_help = "The new session works in the same directory; files are not copied. Between two turns the last point before SEQ is\ntaken. Examples:\n  agentctl fork 4f2a\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\n  agentctl fork 4f2a --at 31 --name \"another way\""
 )]
 pub(crate) struct ForkArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last

@@ -94,7 +94,7 @@ pub(crate) struct CompactArgs {
 /// `logs`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  agentctl logs @last\n  agentctl logs -f --kind tool,turn 4f2a\n  agentctl logs -n 20 -o jsonl 4f2a"
+    after_help = "Examples:\n  agentctl logs @last\n  agentctl logs --seq --times 4f2a   the numbers are what fork --at and rewind --at take\n  agentctl logs -f --kind tool,turn 4f2a\n  agentctl logs -n 20 -o jsonl 4f2a"
 )]
 pub(crate) struct LogsArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last
@@ -115,6 +115,19 @@ pub(crate) struct LogsArgs {
     /// Only these types, or families of types (tool, model, approval, turn), separated by commas
     #[arg(long, value_name = "KIND,...", value_delimiter = ',', add = ArgValueCompleter::new(kinds))]
     pub(crate) kind: Vec<String>,
+    #[command(flatten)]
+    pub(crate) margin: MarginArgs,
+}
+
+/// What `logs` and `attach` show beside each event.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct MarginArgs {
+    /// Show the number of each event on the left, as `fork --at` and `rewind --at` take it
+    #[arg(long)]
+    pub(crate) seq: bool,
+    /// Show the time of each event on the left (UTC)
+    #[arg(short, long)]
+    pub(crate) times: bool,
 }
 
 /// `export`.

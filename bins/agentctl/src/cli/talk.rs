@@ -1,5 +1,6 @@
 //! `run`, `attach`, `send`.
 
+use crate::cli::look::MarginArgs;
 use crate::complete::{models, sessions};
 use crate::values::{budget, duration, label};
 use agentd_protocol::{Budget, PermissionMode, Preset, ThinkingLevel};
@@ -187,7 +188,8 @@ Type a line and press Enter to send it: it steers a running turn, or starts the 
 While an approval is open: y allow, s allow for this session, a always allow, n [reason] deny;
 for a choice its number or id. Commands: /approve [once|session|always]  /deny [reason]  /answer TEXT
 /cancel  /resume  /detach  /help, and those of the daemon: /plan /mode /model /compact /todo and command files.
-@path attaches a file, @path:10-20 some lines of it. Ctrl-C or Ctrl-D detaches; the session goes on.";
+@path attaches a file, @path:10-20 some lines of it. Ctrl-C or Ctrl-D detaches; the session goes on.
+With --seq or --times an answer is shown when it is whole, not while it streams.";
 
 /// `attach`.
 #[derive(Debug, Args)]
@@ -205,6 +207,8 @@ pub(crate) struct AttachArgs {
     /// Begin with the last N events instead of the whole log
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) tail: Option<u32>,
+    #[command(flatten)]
+    pub(crate) margin: MarginArgs,
 }
 
 /// `send`.

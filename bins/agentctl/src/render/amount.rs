@@ -24,6 +24,17 @@ pub(crate) fn span(ms: u64) -> String {
     }
 }
 
+/// The time of day, in UTC as everywhere: `14:03:10Z`.
+pub(crate) fn clock_time(at: Timestamp) -> String {
+    let moment = at.to_string();
+    format!("{}Z", moment.get(11..19).unwrap_or_default())
+}
+
+/// The day: `2026-11-23`.
+pub(crate) fn day(at: Timestamp) -> String {
+    at.to_string().get(..10).unwrap_or_default().to_owned()
+}
+
 /// A count of tokens: `950`, `1.2k`, `34k`, `5.6M`.
 pub(crate) fn tokens(count: u64) -> String {
     match count {

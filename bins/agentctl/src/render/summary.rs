@@ -2,8 +2,8 @@
 
 use crate::render::amount::{span, tokens, word};
 use crate::render::count;
+use crate::render::entries::{input_text, model_failed, turn_finished};
 use crate::render::live::text_of;
-use crate::render::transcript::{input_text, model_failed, turn_finished};
 use agentd_protocol::{
     EventBody, HookFinished, InputCancelled, IntentClassified, IntentSource, JobFinished, PlanStatus,
     PlanStep, SessionImported, SessionRecovered, SessionUpdated, SideCallFinished, SubagentFinished,
@@ -218,7 +218,7 @@ fn in_turn(body: &EventBody) -> String {
     } else if let EventBody::ModelFinished(e) = body {
         text_of(&e.content)
     } else if let EventBody::ModelFailed(e) = body {
-        model_failed(e).text
+        model_failed(e, None).text
     } else if let EventBody::ToolProposed(e) = body {
         format!("{} {}", e.name, e.input)
     } else if let EventBody::VerdictGiven(e) = body {

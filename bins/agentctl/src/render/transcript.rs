@@ -1,14 +1,12 @@
 //! Events as lines for people.
 
-use crate::render::amount::{count, dollars, span, tokens, word};
+use crate::render::amount::span;
+use crate::render::entries::{decided_line, input_text, late_line, model_failed, turn_finished};
 use crate::render::live::text_of;
 use crate::render::paint::Paint;
 use crate::render::summary::summary;
 use crate::render::{clean, one_line};
-use agentd_protocol::{
-    ApprovalDecided, ApprovalEscalated, ApprovalKind, Block, Decision, Event, EventBody, ModelFailed,
-    Principal, Remedy, Scope, ToolCallId, ToolFinished, ToolStatus, TurnFinished, VerdictKind,
-};
+use agentd_protocol::{ApprovalKind, Event, EventBody, ToolCallId, ToolFinished, ToolStatus, VerdictKind};
 use std::collections::HashMap;
 
 /// What a line is about; decides its first word and colour.
@@ -50,7 +48,7 @@ const WORD_WIDTH: usize = 8;
 const BELOW_WIDTH: usize = 300;
 
 impl Line {
-    fn new(tag: Tag, word: &str, text: impl Into<String>) -> Self {
+    pub(crate) fn new(tag: Tag, word: &str, text: impl Into<String>) -> Self {
         Self {
             tag,
             word: word.to_owned(),
@@ -58,6 +56,11 @@ impl Line {
             below: Vec::new(),
             imported: false,
         }
+    }
+
+    /// The model's words.
+    pub(crate) fn said(text: impl Into<String>) -> Self {
+        Self::new(Tag::Model, "", text)
     }
 
     /// The line as it is printed, with a line break.
@@ -150,10 +153,10 @@ impl Transcript {
                 if text.trim().is_empty() {
                     Vec::new()
                 } else {
-                    vec![Line::new(Tag::Model, "", text)]
+                    vec![Line::said(text)]
                 }
             }
-            EventBody::ModelFailed(failed) => vec![model_failed(failed)],
+            EventBody::ModelFailed(failed) => vec![model_failed(failed, Some(event.at))],
             EventBody::ToolProposed(call) => {
                 self.names.insert(call.tool_call, call.name.clone());
                 Vec::new()
@@ -222,109 +225,6 @@ impl Transcript {
         }
         line
     }
-}
-
-pub(crate) fn input_text(content: &[Block]) -> String {
-    let text = text_of(content);
-    let others = content
-        .iter()
-        .filter(|block| !matches!(block, Block::Text { .. }))
-        .count();
-    if others == 0 {
-        text
-    } else {
-        format!("{text} [{others} attached]")
-    }
-}
-
-pub(crate) fn model_failed(failed: &ModelFailed) -> Line {
-    let what = format!("{}: {}", word(&failed.class), failed.message);
-    match failed.retry_at {
-        Some(at) => Line::new(
-            Tag::Note,
-            "model",
-            format!(
-                "{what}; attempt {} failed, next at {at}{}",
-                failed.attempt,
-                failed.remedy.as_ref().map(differently).unwrap_or_default()
-            ),
-        ),
-        None => Line::new(Tag::Bad, "model", what),
-    }
-}
-
-/// What the next attempt does differently.
-fn differently(remedy: &Remedy) -> String {
-    match remedy {
-        Remedy::Rotate { credential } => format!(" with credential {credential}"),
-        Remedy::Think { level } => format!(" with thinking {}", level.as_str()),
-        Remedy::Without { part } => format!(" without the {}", word(part).replace('_', " ")),
-        Remedy::Fallback { model } => format!(" with model {model}"),
-        Remedy::Compact => " after the conversation is compacted".to_owned(),
-        Remedy::TruncateResults => " after long tool results are cut".to_owned(),
-        Remedy::Park => "; the session is parked until then".to_owned(),
-    }
-}
-
-fn late_line(late: &ApprovalEscalated) -> Line {
-    let text = format!(
-        "nobody answered in time  [approval {}, level {}]",
-        late.approval.short(),
-        late.level
-    );
-    Line::new(Tag::Ask, "ask", text)
-}
-
-fn decided_line(decided: &ApprovalDecided, by: &Principal) -> Line {
-    let tag = match decided.decision {
-        Decision::Allow | Decision::Answer => Tag::Done,
-        Decision::Deny | Decision::Expired => Tag::Bad,
-        Decision::Withdrawn => Tag::Note,
-    };
-    let how = decided_how(decided.decision);
-    Line::new(tag, "answer", format!("{how} {}", decided_by(decided, by)))
-}
-
-/// What became of a question.
-pub(crate) const fn decided_how(decision: Decision) -> &'static str {
-    match decision {
-        Decision::Allow => "allowed",
-        Decision::Deny => "denied",
-        Decision::Answer => "answered",
-        Decision::Expired => "expired",
-        Decision::Withdrawn => "withdrawn",
-    }
-}
-
-/// Who decided, how far it reaches, and the words that came with it.
-pub(crate) fn decided_by(decided: &ApprovalDecided, by: &Principal) -> String {
-    let mut text = format!("by {by}");
-    if decided.scope != Scope::Once {
-        text.push_str(&format!(" ({})", word(&decided.scope)));
-    }
-    for words in [&decided.answer, &decided.message].into_iter().flatten() {
-        text.push_str(&format!(": {words}"));
-    }
-    text
-}
-
-pub(crate) fn turn_finished(turn: &TurnFinished) -> Line {
-    let ok = turn.reason == agentd_protocol::EndReason::Completed;
-    let text = format!(
-        "{}: {}, {}, {} tokens, {}",
-        word(&turn.reason),
-        count(u64::from(turn.steps), "step"),
-        count(u64::from(turn.tool_calls), "tool call"),
-        tokens(turn.usage.total()),
-        dollars(turn.cost_usd)
-    );
-    let mut line = Line::new(if ok { Tag::Mark } else { Tag::Bad }, "turn", text);
-    line.below = turn
-        .error
-        .iter()
-        .map(|error| format!("{}: {}", error.class, error.message))
-        .collect();
-    line
 }
 
 /// Events that a transcript shows in one short line, or not at all.

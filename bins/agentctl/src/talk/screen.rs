@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::follow::News;
 use crate::output::Output;
-use crate::render::{Early, Line, LiveOutput, LiveText, Rest, Tag, Transcript, below, clean};
+use crate::render::{Early, Line, LiveOutput, LiveText, Margin, Rest, Tag, Transcript, below, clean};
 use crate::talk::unfinished::Unfinished;
 use agentd_protocol::{
     Delta, Event, EventBody, FailureClass, Fragment, ModelFailed, OpenApproval, RunState, Status, ToolCallId,
@@ -36,7 +36,7 @@ enum Cursor {
 #[derive(Debug)]
 pub(crate) struct Screen {
     place: Place,
-    transcript: Transcript,
+    pub(super) transcript: Transcript,
     live: LiveText,
     early: Early,
     running: LiveOutput,
@@ -50,6 +50,7 @@ pub(crate) struct Screen {
     /// What comes is of another turn than the one that is watched.
     foreign: bool,
     state: Option<RunState>,
+    pub(super) margin: Option<Margin>,
 }
 
 impl Screen {
@@ -67,6 +68,7 @@ impl Screen {
             prompts: false,
             foreign: false,
             state: None,
+            margin: None,
         }
     }
 
@@ -77,6 +79,9 @@ impl Screen {
 
     /// Shows one piece of news.
     pub(crate) fn show(&mut self, out: &mut Output, news: &News) -> Result<(), Failure> {
+        if self.shown_beside(out, news)? {
+            return Ok(());
+        }
         match news {
             News::Event(event, _) => self.event(out, event),
             News::Delta(Delta::Text(fragment)) => {
@@ -189,27 +194,31 @@ impl Screen {
         if let EventBody::ModelFailed(failed) = &event.body {
             self.attempt_failed(out, failed)?;
         }
-        // Who has just typed the prompt knows it.
-        let own = matches!(
-            event.body,
-            EventBody::InputAccepted(_) | EventBody::SessionCreated(_)
-        );
-        let prompted = matches!(event.body, EventBody::ApprovalAsked(_)) && self.prompts;
-        let skip = prompted || (own && !self.inputs);
+        let hidden = self.hides(event);
         let mut lines = self.transcript.lines(event);
         if let EventBody::ToolFinished(call) = &event.body {
             for line in &mut lines {
                 self.running.end(call.tool_call, &mut line.below);
             }
         }
-        if skip {
+        if hidden {
             Ok(())
         } else {
             lines.iter().try_for_each(|line| self.line(out, line))
         }
     }
 
-    fn status(&mut self, out: &mut Output, status: &Status) -> Result<(), Failure> {
+    /// Whether it is shown elsewhere, or who sits here knows it: the prompt was just typed.
+    pub(super) fn hides(&self, event: &Event) -> bool {
+        let own = matches!(
+            event.body,
+            EventBody::InputAccepted(_) | EventBody::SessionCreated(_)
+        );
+        let prompted = matches!(event.body, EventBody::ApprovalAsked(_)) && self.prompts;
+        prompted || (own && !self.inputs)
+    }
+
+    pub(super) fn status(&mut self, out: &mut Output, status: &Status) -> Result<(), Failure> {
         let changed = self.state.replace(status.state) != Some(status.state);
         // Approvals have their own lines.
         let asked = matches!(
@@ -343,7 +352,7 @@ impl Screen {
     }
 
     /// What comes next begins a line.
-    fn break_line(&mut self, out: &mut Output) -> Result<(), Failure> {
+    pub(super) fn break_line(&mut self, out: &mut Output) -> Result<(), Failure> {
         self.unfinished.bury();
         if self.cursor != Cursor::Start {
             self.cursor = Cursor::Start;

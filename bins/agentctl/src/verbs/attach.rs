@@ -5,7 +5,7 @@ use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, Wanted};
-use crate::render::one_line;
+use crate::render::{Margin, one_line};
 use crate::talk::{Conversation, Held, Interrupt, Manner, Place, Screen};
 
 /// Lines of a tool's output that are shown.
@@ -43,7 +43,8 @@ pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Fai
         deadline: None,
         interrupt: Interrupt::Detach,
     };
-    let screen = Screen::new(Place::Together, OUTPUT_LINES, true);
+    let margin = Margin::new(args.margin.seq, args.margin.times);
+    let screen = Screen::new(Place::Together, OUTPUT_LINES, true).beside(margin);
     match Conversation::new(&mut ctx.out, follower, screen, None, manner)
         .hold()
         .await?

@@ -5,6 +5,7 @@ use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::follow::{Follower, News, Wanted, unreadable};
+use crate::render::Margin;
 use crate::talk::{Place, Screen};
 use crate::values;
 use agentd_client::Client;
@@ -89,8 +90,9 @@ pub(crate) async fn logs(ctx: &mut Ctx, args: &LogsArgs) -> Result<Exit, Failure
         Some(_) | None => args.after,
     };
     let lines = if ctx.out.wide() { usize::MAX } else { OUTPUT_LINES };
+    let margin = Margin::new(args.margin.seq, args.margin.times);
     let mut printer = Printer {
-        screen: Screen::new(Place::Together, lines, true),
+        screen: Screen::new(Place::Together, lines, true).beside(margin),
         exact,
         choice,
     };

@@ -1,0 +1,150 @@
+//! Single events as lines: what failed, what was decided, how a turn ended.
+
+use crate::render::amount::{clock_time, count, dollars, span, tokens, word};
+use crate::render::live::text_of;
+use crate::render::transcript::{Line, Tag};
+use agentd_protocol::{
+    ApprovalDecided, ApprovalEscalated, Block, Decision, ModelFailed, Principal, Remedy, Scope, Timestamp,
+    TurnFinished,
+};
+
+/// An input's text, and how much is attached to it.
+pub(crate) fn input_text(content: &[Block]) -> String {
+    let text = text_of(content);
+    let others = content
+        .iter()
+        .filter(|block| !matches!(block, Block::Text { .. }))
+        .count();
+    if others == 0 {
+        text
+    } else {
+        format!("{text} [{others} attached]")
+    }
+}
+
+/// A failed attempt; `at` is when, where the reader sees no moment beside it.
+pub(crate) fn model_failed(failed: &ModelFailed, at: Option<Timestamp>) -> Line {
+    let what = format!("{}: {}", word(&failed.class), failed.message);
+    let Some(next) = failed.retry_at else {
+        return Line::new(Tag::Bad, "model", what);
+    };
+    let clock = clock_time(next);
+    let when = match at {
+        Some(at) => format!("retries in {} ({clock})", span(next.since_ms(at))),
+        None => format!("retries at {clock}"),
+    };
+    let how = failed.remedy.as_ref().map(differently).unwrap_or_default();
+    let attempt = failed.attempt;
+    Line::new(
+        Tag::Note,
+        "model",
+        format!("{what}; attempt {attempt} failed, {when}{how}"),
+    )
+}
+
+/// What the next attempt does differently.
+fn differently(remedy: &Remedy) -> String {
+    match remedy {
+        Remedy::Rotate { credential } => format!(" with credential {credential}"),
+        Remedy::Think { level } => format!(" with thinking {}", level.as_str()),
+        Remedy::Without { part } => format!(" without the {}", word(part).replace('_', " ")),
+        Remedy::Fallback { model } => format!(" with model {model}"),
+        Remedy::Compact => " after the conversation is compacted".to_owned(),
+        Remedy::TruncateResults => " after long tool results are cut".to_owned(),
+        Remedy::Park => "; the session is parked until then".to_owned(),
+    }
+}
+
+/// A question that nobody answered.
+pub(crate) fn late_line(late: &ApprovalEscalated) -> Line {
+    let text = format!(
+        "nobody answered in time  [approval {}, level {}]",
+        late.approval.short(),
+        late.level
+    );
+    Line::new(Tag::Ask, "ask", text)
+}
+
+/// A question that somebody answered.
+pub(crate) fn decided_line(decided: &ApprovalDecided, by: &Principal) -> Line {
+    let tag = match decided.decision {
+        Decision::Allow | Decision::Answer => Tag::Done,
+        Decision::Deny | Decision::Expired => Tag::Bad,
+        Decision::Withdrawn => Tag::Note,
+    };
+    let how = decided_how(decided.decision);
+    Line::new(tag, "answer", format!("{how} {}", decided_by(decided, by)))
+}
+
+/// What became of a question.
+pub(crate) const fn decided_how(decision: Decision) -> &'static str {
+    match decision {
+        Decision::Allow => "allowed",
+        Decision::Deny => "denied",
+        Decision::Answer => "answered",
+        Decision::Expired => "expired",
+        Decision::Withdrawn => "withdrawn",
+    }
+}
+
+/// Who decided, how far it reaches, and the words that came with it.
+pub(crate) fn decided_by(decided: &ApprovalDecided, by: &Principal) -> String {
+    let mut text = format!("by {by}");
+    if decided.scope != Scope::Once {
+        text.push_str(&format!(" ({})", word(&decided.scope)));
+    }
+    for words in [&decided.answer, &decided.message].into_iter().flatten() {
+        text.push_str(&format!(": {words}"));
+    }
+    text
+}
+
+/// How a turn ended, and what it cost.
+pub(crate) fn turn_finished(turn: &TurnFinished) -> Line {
+    let ok = turn.reason == agentd_protocol::EndReason::Completed;
+    let text = format!(
+        "{}: {}, {}, {} tokens, {}",
+        word(&turn.reason),
+        count(u64::from(turn.steps), "step"),
+        count(u64::from(turn.tool_calls), "tool call"),
+        tokens(turn.usage.total()),
+        dollars(turn.cost_usd)
+    );
+    let mut line = Line::new(if ok { Tag::Mark } else { Tag::Bad }, "turn", text);
+    line.below = turn
+        .error
+        .iter()
+        .map(|error| format!("{}: {}", error.class, error.message))
+        .collect();
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_failed_attempt_says_how_long_the_next_one_is_away() {
+        let failed: ModelFailed = serde_json::from_value(json!({
+            "call": agentd_protocol::CallId::NIL, "attempt": 2, "class": "rate_limited", "message": "slow down",
+            "retry_at": Timestamp(1_763_636_412_000), "remedy": {"kind": "fallback", "model": "small"}
+        }))
+        .unwrap();
+        let text = model_failed(&failed, Some(Timestamp(1_763_636_400_000))).text;
+        assert_eq!(
+            text,
+            "rate_limited: slow down; attempt 2 failed, retries in 12.0s (11:00:12Z) with model small"
+        );
+        let text = model_failed(&failed, None).text;
+        assert!(
+            text.ends_with("failed, retries at 11:00:12Z with model small"),
+            "{text}"
+        );
+        let last = ModelFailed {
+            retry_at: None,
+            ..failed
+        };
+        assert_eq!(model_failed(&last, None).text, "rate_limited: slow down");
+    }
+}
