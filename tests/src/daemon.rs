@@ -207,6 +207,15 @@ impl Daemon {
         Self::launch(Arc::clone(&self.dir), options)
     }
 
+    /// Starts again in the same directory, with other arguments; it may not have become ready yet.
+    pub fn again_with(&self, args: &[&str]) -> Self {
+        let options = DaemonOptions {
+            args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+            ..self.options.clone()
+        };
+        Self::launch(Arc::clone(&self.dir), options)
+    }
+
     /// Starts again in the same directory, with other faults.
     pub async fn restart(&self, faults: Option<&str>) -> Self {
         let options = DaemonOptions {

@@ -1,10 +1,11 @@
-//! Somebody deletes, replaces or cuts the database or its log while the daemon runs. Nothing may be acknowledged into files
-//! that nobody will find again (I1). docs/faults.md has this row.
+//! Somebody deletes, replaces or cuts the database or its log. While the daemon runs, nothing may be acknowledged into files
+//! that nobody will find again; at its start, a shorter history is not taken for the whole one (I1). docs/faults.md has
+//! these rows.
 
 use crate::{YOLO, daemon, session};
 use agentd_bench::model_server::ModelServer;
 use agentd_protocol::{Block, SendParams};
-use agentd_tests::{Daemon, Follower, within};
+use agentd_tests::{Daemon, Follower, check_log, eventually, within};
 use std::fs;
 use std::path::Path;
 
@@ -61,4 +62,69 @@ async fn one(daemon: &mut Daemon, file: &str, words: &str, harm: Harm) {
         said.contains(file) && said.contains(words),
         "{file} {words}: {said}"
     );
+}
+
+/// Ends the daemon by kill -9, so that the log is not folded into the database, and removes files of its data directory.
+async fn killed_without(daemon: &mut Daemon, files: &[&str]) {
+    daemon.kill().await;
+    for file in files {
+        fs::remove_file(daemon.data_dir().join(file)).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i1_a_start_with_a_lost_log_is_refused_until_an_operator_accepts_it() {
+    let server = ModelServer::start(false).await.unwrap();
+    // With its witness gone, too, the audit file is the one that remembers.
+    for (files, says) in [
+        (&["agentd.db-wal"][..], " is gone ("),
+        (
+            &["agentd.db", "agentd.db-wal", "agentd.db.witness"][..],
+            "audit.jsonl has event ",
+        ),
+    ] {
+        let mut first = daemon(&server, YOLO).await;
+        let client = first.client().await;
+        let lost = session(&first, &client, "plan:lost steps=1 command=true;").await;
+        Follower::attach(&client, &lost).await.turn_finished(1).await;
+        let audit = first.data_dir().join("logs/audit.jsonl");
+        let audited = || fs::read_to_string(&audit).unwrap_or_default();
+        eventually("the audit has the end of the turn", || {
+            audited().contains("turn.finished")
+        })
+        .await;
+        drop(client);
+        killed_without(&mut first, files).await;
+        let mut refused = first.again();
+        assert!(!within("it does not start", refused.ended()).await.success());
+        let said = refused.said();
+        assert!(
+            said.contains(says) && said.contains("--accept-loss"),
+            "{files:?}: {said}"
+        );
+        let mut second = first.again_with(&["--accept-loss"]);
+        assert!(second.ready_or_over().await, "{}", second.said());
+        let client = second.client().await;
+        assert!(client.get(&lost).await.is_err(), "it cannot have come back");
+        let next = session(&second, &client, "plan:next steps=1 command=true;").await;
+        Follower::attach(&client, &next).await.turn_finished(1).await;
+        check_log(&client, &next).await;
+        let turns = || audited().matches("turn.finished").count();
+        eventually("the audit has what follows", || turns() == 2).await;
+        let line = audited();
+        let accepted = line
+            .lines()
+            .find(|line| line.contains("store.loss_accepted"))
+            .unwrap();
+        assert!(accepted.contains("--accept-loss"), "{accepted}");
+        let verified = second.agentctl(&["audit", "verify"]).await;
+        assert_eq!(verified.code, Some(0), "{}{}", verified.stdout, verified.stderr);
+        drop(client);
+        second.kill().await;
+        let third = second.restart(None).await;
+        assert!(
+            third.client().await.get(&next).await.is_ok(),
+            "it is accepted once, not for good"
+        );
+    }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 /// Runs many LLM agents at once. Control it with `agentctl`.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "agentd", version, about)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// Read this configuration file over the system's and the user's
     #[arg(long, value_name = "FILE")]
@@ -32,6 +33,9 @@ pub(crate) struct Args {
     /// With --demo: go at once, as where there is no terminal, instead of so that a person can follow
     #[arg(long, requires = "demo")]
     pub(crate) fast: bool,
+    /// Go on with a database that has lost a part of what it acknowledged; the audit file says so
+    #[arg(long)]
+    pub(crate) accept_loss: bool,
     /// Check the configuration and the files that it names, and exit
     #[arg(long)]
     pub(crate) check_config: bool,

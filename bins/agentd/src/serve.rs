@@ -101,6 +101,7 @@ async fn serve(
         environment,
         paths,
         demo,
+        accept_loss: args.accept_loss,
     })
     .await?;
     let ctl = agentctl(node.socket(), node.default_socket(), &path);

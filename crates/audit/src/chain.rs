@@ -1,10 +1,15 @@
 //! Reading a chain, file by file.
 
 use crate::link::{Link, links_of};
+use serde::Deserialize;
+use std::borrow::Cow;
 use std::io::{self, BufRead, Read as _};
 
 /// The longest line that is read.
 const MAX_LINE: u64 = 16 << 20;
+
+/// The `event` of the line with which an operator's acceptance of a loss is written down.
+pub const LOSS_ACCEPTED: &str = "store.loss_accepted";
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -23,6 +28,11 @@ pub enum Broken {
         "it follows a line that is not there, and the lines before it are not sealed: their seals were taken away"
     )]
     Stripped,
+    /// Its event is older than one before it.
+    #[error(
+        "it goes back in the history: the database lost events that were audited, and nobody accepted that"
+    )]
+    Backwards,
     /// The file ends in its middle.
     #[error("it is cut off")]
     Cut,
@@ -48,6 +58,8 @@ pub struct Chain {
     unsealed: u64,
     wanted: Option<Link>,
     found: bool,
+    /// The cursor of the last event.
+    cursor: u64,
 }
 
 impl Chain {
@@ -101,10 +113,33 @@ impl Chain {
         if self.head.is_some_and(|head| head != prev) {
             return Err(Broken::Moved);
         }
+        self.in_order(line)?;
         self.start.get_or_insert(prev);
         self.found |= self.wanted == Some(own);
         self.head = Some(own);
         self.lines += 1;
+        Ok(())
+    }
+
+    /// Cursors only rise, but where a loss was accepted: from there the log was written again.
+    fn in_order(&mut self, line: &str) -> Result<(), Broken> {
+        #[derive(Deserialize)]
+        struct Place<'a> {
+            cursor: Option<u64>,
+            #[serde(borrow)]
+            event: Option<Cow<'a, str>>,
+        }
+        let Ok(Place {
+            cursor: Some(cursor),
+            event,
+        }) = serde_json::from_str(line)
+        else {
+            return Ok(());
+        };
+        if cursor < self.cursor && event.as_deref() != Some(LOSS_ACCEPTED) {
+            return Err(Broken::Backwards);
+        }
+        self.cursor = cursor;
         Ok(())
     }
 

@@ -8,7 +8,7 @@
 mod chain;
 mod link;
 
-pub use chain::{Broken, Chain, Stop};
+pub use chain::{Broken, Chain, LOSS_ACCEPTED, Stop};
 pub use link::{BadLink, Link, links_of, seal};
 
 #[cfg(test)]

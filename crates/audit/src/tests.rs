@@ -155,3 +155,29 @@ fn lines_from_before_the_chain_are_counted_and_not_taken_for_its_own() {
     read.read(text(&before).as_bytes()).unwrap();
     assert_eq!((read.unsealed(), read.head()), (2, None));
 }
+
+#[test]
+fn i1_cursors_that_go_back_break_the_chain_unless_the_loss_was_accepted() {
+    let sealed = |lines: &[(u64, &str)]| {
+        let mut prev = Link::START;
+        let mut text = String::new();
+        for (cursor, event) in lines {
+            let (line, own) = seal(&format!("{{\"event\":\"{event}\",\"cursor\":{cursor}}}"), prev).unwrap();
+            prev = own;
+            text.push_str(&line);
+            text.push('\n');
+        }
+        verdict(&text)
+    };
+    let (other, accepted) = ("tool.started", crate::LOSS_ACCEPTED);
+    assert_eq!(sealed(&[(3, other), (3, other), (9, other)]), Ok(3));
+    assert_eq!(
+        sealed(&[(3, other), (9, other), (4, other)]),
+        Err((3, Broken::Backwards))
+    );
+    assert_eq!(sealed(&[(9, other), (3, accepted), (4, other)]), Ok(3));
+    assert_eq!(
+        sealed(&[(9, other), (3, accepted), (2, other)]),
+        Err((3, Broken::Backwards))
+    );
+}

@@ -33,6 +33,18 @@ pub enum NodeError {
     /// The store does not open.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The log ends before an event that the audit file has.
+    #[error(
+        "the database has lost events: {path} has event {audit} of the fleet, the database ends at {log}; put the newest copy of the database back, or start agentd with --accept-loss to go on with what is there"
+    )]
+    Lost {
+        /// The audit file.
+        path: PathBuf,
+        /// The cursor of its last event.
+        audit: u64,
+        /// The cursor of the log's last event.
+        log: u64,
+    },
     /// Another daemon listens on the socket.
     #[error(
         "another agentd listens on {0}; use that one (agentctl --socket {0} ps), stop it (agentctl --socket {0} daemon stop), or start this one with another --data-dir DIR"
@@ -91,7 +103,7 @@ impl NodeError {
             | Self::Store(StoreError::BadUrl { .. } | StoreError::NotInBuild { .. }) => 2,
             Self::SocketInUse(_) | Self::Store(StoreError::InUse { .. }) => 69,
             Self::Actor { .. } | Self::Meltdown(_) => 70,
-            Self::Path { .. } | Self::Store(_) | Self::Socket { .. } => 1,
+            Self::Path { .. } | Self::Lost { .. } | Self::Store(_) | Self::Socket { .. } => 1,
         }
     }
 }

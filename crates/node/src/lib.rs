@@ -11,6 +11,7 @@ mod error;
 mod herald;
 mod indexing;
 mod logs;
+mod lost;
 mod modes;
 mod named_files;
 mod node;

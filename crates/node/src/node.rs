@@ -48,6 +48,8 @@ pub struct NodeArgs {
     pub paths: Paths,
     /// Add the scripted model of this demo, and make it the default.
     pub demo: Option<Demo>,
+    /// Go on with a database that has lost a part of what it acknowledged.
+    pub accept_loss: bool,
 }
 
 /// How a node ended.
@@ -87,7 +89,7 @@ impl Node {
         let settings = Arc::new(args.loaded.settings.clone());
         tracing::info!(data = %args.paths.data_dir.display(), "agentd starts");
         let listener = listen(&args.paths.socket).await?;
-        let ground = Ground::open(&settings, &args.paths).await?;
+        let ground = Ground::open(&settings, &args.paths, args.accept_loss).await?;
         let backend = Arc::clone(&ground.backend);
         // The store is ours alone now, and no session goes on yet.
         end_orphans(&args.paths.data_dir).await?;
@@ -335,7 +337,7 @@ fn scribe(
     if trace.is_none() && audit.is_none() {
         return Ok(None);
     }
-    // A file cannot be ahead of the log. An audit without a line has everything before it: the daemon may have been killed
+    // The file is not ahead of the log: that was checked, or the log is in memory. An audit without a line has everything before it: the daemon may have been killed
     // before it wrote the first one.
     let after = audit
         .as_ref()

@@ -28,14 +28,7 @@ impl Audit {
     /// Opens the file, cuts off a line that a crash left unfinished, and goes on after the last whole one.
     pub(crate) fn open(path: &Path, max_bytes: u64, files: u32) -> io::Result<Self> {
         mend(path)?;
-        let mut older = path.as_os_str().to_owned();
-        older.push(".1");
-        let last = match last_line(path)? {
-            Some(last) => Some(last),
-            // It was just rotated.
-            None => last_line(Path::new(&older))?,
-        };
-        let (link, cursor) = last.unwrap_or((Link::START, None));
+        let (link, cursor) = end_of(path)?;
         Ok(Self {
             path: path.to_owned(),
             max_bytes,
@@ -71,6 +64,22 @@ impl Audit {
         self.cursor = line.get("cursor").and_then(Value::as_u64).or(self.cursor);
         Ok(())
     }
+}
+
+/// The cursor of the last event that is in the file at `path`, or in the one that was rotated before it.
+pub(crate) fn last_cursor(path: &Path) -> io::Result<Option<u64>> {
+    Ok(end_of(path)?.1)
+}
+
+fn end_of(path: &Path) -> io::Result<(Link, Option<u64>)> {
+    let mut older = path.as_os_str().to_owned();
+    older.push(".1");
+    let last = match last_line(path)? {
+        Some(last) => Some(last),
+        // It was just rotated.
+        None => last_line(Path::new(&older))?,
+    };
+    Ok(last.unwrap_or((Link::START, None)))
 }
 
 /// Cuts off what stands after the last line end.

@@ -63,15 +63,26 @@ pub(crate) struct Ground {
 impl Ground {
     /// Opens the store, and reads the root certificates meanwhile: both take their time, and neither needs the other.
     #[expect(clippy::disallowed_methods, reason = "no session works yet")]
-    pub(crate) async fn open(settings: &Arc<Settings>, paths: &Paths) -> Result<Self, NodeError> {
+    pub(crate) async fn open(
+        settings: &Arc<Settings>,
+        paths: &Paths,
+        accept_loss: bool,
+    ) -> Result<Self, NodeError> {
         let (of_http, of_store) = (Arc::clone(settings), Arc::clone(settings));
         let data_dir = paths.data_dir.clone();
         let http = tokio::task::spawn_blocking(move || http(&of_http));
+        let logs = paths.logs();
         let options = Options {
+            accept_loss,
             address: paths.socket.display().to_string(),
             ..Options::default()
         };
-        let open = move || agentd_store::open(&of_store.store.url, &data_dir, options);
+        let now = options.clock.now();
+        let open = move || {
+            let backend = agentd_store::open(&of_store.store.url, &data_dir, options)?;
+            crate::lost::check(&of_store, &logs, backend.as_ref(), accept_loss, now)?;
+            Ok::<_, NodeError>(backend)
+        };
         let backend = joined(tokio::task::spawn_blocking(open).await)??;
         backend.register_node(&node_name(settings), REGISTRATION).await?;
         let http = joined(http.await)??;

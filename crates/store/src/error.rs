@@ -1,6 +1,7 @@
 //! What can go wrong in the store, and the fault that a client sees.
 
 use agentd_protocol::{Fault, FaultClass, Seq, SessionId};
+use std::fmt;
 use std::path::PathBuf;
 
 /// The code of the fault that [`StoreError::DamagedRow`] becomes.
@@ -44,6 +45,17 @@ pub enum StoreError {
     Foreign {
         /// The file.
         path: PathBuf,
+    },
+    /// The database has less than it once acknowledged.
+    #[error(
+        "{} has lost a part of what it acknowledged: {}; put its newest copy and the -wal file beside it back, or start \
+         agentd with --accept-loss to go on with what is there", path.display(), losses(lost)
+    )]
+    Lost {
+        /// The database.
+        path: PathBuf,
+        /// The sessions that went backwards.
+        lost: Vec<Loss>,
     },
     /// The disk cannot keep a write-ahead log.
     #[error("{} cannot have a write-ahead log there (journal mode {mode})", path.display())]
@@ -104,6 +116,43 @@ pub enum StoreError {
     },
 }
 
+/// A session of which the database has less than it acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loss {
+    /// Which.
+    pub session: SessionId,
+    /// The last seq that was acknowledged.
+    pub had: Seq,
+    /// The last seq that is there; 0: the session is gone.
+    pub has: Seq,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.has {
+            0 => write!(f, "{} is gone ({} events)", self.session, self.had),
+            has => write!(f, "{} has {has} of {} events", self.session, self.had),
+        }
+    }
+}
+
+/// So many lost sessions are named in an error.
+const NAMED: usize = 10;
+
+fn losses(lost: &[Loss]) -> String {
+    let named: Vec<String> = lost.iter().take(NAMED).map(Loss::to_string).collect();
+    let more = match lost.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let sessions = if lost.len() == 1 { "session" } else { "sessions" };
+    format!(
+        "{} {sessions} went backwards: {}{more}",
+        lost.len(),
+        named.join(", ")
+    )
+}
+
 /// Who has the store, and what can be done about it.
 fn holder(pid: Option<u32>, address: Option<&str>) -> String {
     let process = pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"));
@@ -138,6 +187,7 @@ impl StoreError {
             | Self::DamagedRow(_)
             | Self::DamagedBlob(_)
             | Self::Foreign { .. }
+            | Self::Lost { .. }
             | Self::NoWriteAhead { .. }
             | Self::Database(_)
             | Self::Io { .. }
@@ -152,6 +202,7 @@ impl StoreError {
             Self::InUse { .. } => "store_in_use",
             Self::NewerVersion { .. } => "store_newer",
             Self::Foreign { .. } => "store_foreign",
+            Self::Lost { .. } => "store_lost",
             Self::NoWriteAhead { .. } => "store_no_write_ahead",
             Self::NotFound(_) => "unknown_session",
             Self::DamagedRow(_) => DAMAGED_ROW,

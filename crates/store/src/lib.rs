@@ -32,7 +32,7 @@ mod tests;
 pub use append::{Append, Blob, Charge, IdempotencyKey, Outcome};
 pub use clock::Clock;
 pub use encoded::EncodedEvent;
-pub use error::{DAMAGED_ROW, StoreError};
+pub use error::{DAMAGED_ROW, Loss, StoreError};
 pub use jsonl::{Restored, export, rebuild, restore};
 pub use log::{Backend, Claim, Incarnation, Placement, SessionLog};
 pub use metrics::StoreMetrics;

@@ -1,7 +1,7 @@
 //! The two traits that every backend implements.
 
 use crate::{
-    Append, Charge, Filter, Integrity, Outcome, Page, Range, Row, Snapshot, Spending, StoreError,
+    Append, Charge, Filter, Integrity, Loss, Outcome, Page, Range, Row, Snapshot, Spending, StoreError,
     StoreMetrics, StoredKey, Watched,
 };
 use agentd_protocol::{Principal, SessionId, Timestamp};
@@ -63,6 +63,10 @@ pub trait SessionLog: Send + Sync + Debug {
     }
     /// Becomes `Some(reason)` when the store had to stop for good: the owner must end the process.
     fn fatal(&self) -> watch::Receiver<Option<String>>;
+    /// What the store had lost when it was opened, and an operator accepted.
+    fn losses(&self) -> &[Loss] {
+        &[]
+    }
 }
 
 /// One registration of a node; a restarted node gets a new one.

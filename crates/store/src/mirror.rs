@@ -1,7 +1,8 @@
 //! The JSONL mirror: one file a session, for `tail -f` and for rebuilding, always behind the commit and never in its way.
 //!
 //! The mirror follows the fleet-wide stream by cursor, so it needs no queue: when it is slow it just reads later. What a
-//! file holds already is read from its end, so a restart, a torn last line or a removed file is repaired from the store.
+//! file holds already is read from its end, so a restart, a torn last line or a removed file is repaired from the store. A
+//! file that goes further than the store is kept.
 
 use crate::directory::private_dir;
 use crate::{Backend, Filter, Range, StoreError};
@@ -144,11 +145,28 @@ impl Work {
             let Some(last) = rows.last() else { return Ok(()) };
             after = Some(last.summary.session);
             for row in rows {
-                if self.mirrored(row.summary.session)? < row.head {
-                    self.extend(row.summary.session).await?;
+                let (session, head) = (row.summary.session, row.head);
+                if self.mirrored(session)? > head {
+                    self.set_aside(session)?;
+                }
+                if self.mirrored(session)? < head {
+                    self.extend(session).await?;
                 }
             }
         }
+    }
+
+    /// Keeps a file that goes further than the log under another name, `ID.jsonl.lost-1`: the database has lost events, and
+    /// this may be their only copy. The log goes on in a file of its own.
+    fn set_aside(&mut self, session: SessionId) -> Result<(), StoreError> {
+        let path = self.path(session);
+        let named = |n| path.with_extension(format!("jsonl.lost-{n}"));
+        let aside = (1_u32..).map(named).find(|aside| !aside.exists());
+        let aside = aside.unwrap_or_else(|| named(0));
+        std::fs::rename(&path, &aside).map_err(|error| StoreError::io(&path, error))?;
+        tracing::warn!(%session, kept = %aside.display(), "the mirror has events that the database has lost");
+        self.seqs.remove(&session);
+        Ok(())
     }
 
     /// Writes what the store has and the file has not.

@@ -18,6 +18,8 @@ pub struct Options {
     pub read_timeout: Duration,
     /// The largest size of the database file; 0: as much as the disk has.
     pub max_bytes: u64,
+    /// Open a database that has lost a part of what it acknowledged, too.
+    pub accept_loss: bool,
     /// Where we can be reached, for whoever finds the store in use; empty: nowhere.
     pub address: String,
 }
@@ -30,6 +32,7 @@ impl Default for Options {
             write_timeout: Duration::from_secs(30),
             read_timeout: Duration::from_secs(30),
             max_bytes: 0,
+            accept_loss: false,
             address: String::new(),
         }
     }

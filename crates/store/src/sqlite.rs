@@ -1,6 +1,7 @@
 //! The embedded backend: SQLite in WAL mode with one writer thread and a few readers.
 
 mod append;
+mod committer;
 mod files;
 mod placement;
 mod queries;
@@ -11,6 +12,7 @@ mod spending;
 mod threads;
 mod upkeep;
 mod values;
+mod witness;
 mod writer;
 
 #[cfg(test)]
@@ -20,8 +22,8 @@ use crate::blob::{BlobFiles, ROW_LIMIT, is_name, name_of};
 use crate::directory::{durable_dir, private_dir, sync_names};
 use crate::lock::StoreLock;
 use crate::{
-    Append, Blob, Charge, Clock, Filter, Integrity, Options, Outcome, Page, Range, Row, SessionLog, Snapshot,
-    Spending, StoreError, StoredKey, Watched,
+    Append, Blob, Charge, Clock, Filter, Integrity, Loss, Options, Outcome, Page, Range, Row, SessionLog,
+    Snapshot, Spending, StoreError, StoredKey, Watched,
 };
 use agentd_fault_points as fault;
 use agentd_protocol::{Principal, SessionId, Timestamp};
@@ -29,6 +31,7 @@ pub(crate) use append::KEY_LIFE_MS;
 use append::Staged;
 use async_trait::async_trait;
 use bytes::Bytes;
+use committer::Database;
 use files::DatabaseFiles;
 use readers::Readers;
 use rusqlite::params;
@@ -41,6 +44,7 @@ use threads::Threads;
 use tokio::sync::watch;
 use upkeep::Purged;
 use values::{column, uid};
+use witness::{Head, Witness};
 use writer::{Weight, Writer};
 
 /// A small change that is not an append.
@@ -63,6 +67,7 @@ pub(crate) struct SqliteStore {
     clock: Clock,
     /// The current registration of this node; 0: none yet.
     node: AtomicI64,
+    losses: Vec<Loss>,
 }
 
 impl SqliteStore {
@@ -87,13 +92,22 @@ impl SqliteStore {
             .open(file);
         made.map_err(|error| StoreError::io(file, error))?;
         let connection = schema::open_writer(file, options.max_bytes)?;
+        let (witness, losses) = Witness::open(file, &connection, options.accept_loss)?;
         // SQLite syncs the name of its log, too, and does not look whether that went well.
         [data_dir, parent].into_iter().try_for_each(sync_names)?;
         // Beside the reads, large blobs are written.
         let threads = Threads::new(options.readers.saturating_add(WRITING))?;
         Ok(Self {
             file: file.to_owned(),
-            writer: Writer::start(connection, locks, DatabaseFiles::of(file), options.write_timeout)?,
+            writer: Writer::start(
+                Database {
+                    connection,
+                    files: DatabaseFiles::of(file),
+                    witness,
+                },
+                locks,
+                options.write_timeout,
+            )?,
             readers: Readers::new(
                 file.to_owned(),
                 options.readers,
@@ -104,6 +118,7 @@ impl SqliteStore {
             files: Arc::new(BlobFiles::new(blobs)),
             clock: options.clock,
             node: AtomicI64::new(0),
+            losses,
         })
     }
 
@@ -150,10 +165,17 @@ impl SqliteStore {
             events: append.events.len().max(1),
             bytes: append.bytes(),
         };
+        let session = append.session;
         let staged = Staged::new(append, self.owner(), self.clock.clone(), Arc::clone(&self.files))?;
         let outcome = self
             .writer
-            .change(weight, move |writer| staged.apply(writer))
+            .transact(weight, move |tx| {
+                let outcome = staged.apply(tx)?;
+                if let Outcome::Committed { head: seq, cursor } = outcome {
+                    tx.note(Head { cursor, session, seq });
+                }
+                Ok(outcome)
+            })
             .await?;
         fault::fact(fault::FACT_AFTER, &kinds).map_err(|_| StoreError::Unknown)?;
         Ok(outcome)
@@ -324,7 +346,7 @@ impl SessionLog for SqliteStore {
             let files = Arc::clone(&self.files);
             let step = self
                 .writer
-                .change(SMALL, move |writer| upkeep::purge_step(writer, &files, before));
+                .transact(SMALL, move |tx| upkeep::purge_step(tx, &files, before));
             match step.await? {
                 Purged::Part => {}
                 Purged::Session => sessions += 1,
@@ -363,5 +385,9 @@ impl SessionLog for SqliteStore {
 
     fn fatal(&self) -> watch::Receiver<Option<String>> {
         self.writer.fatal()
+    }
+
+    fn losses(&self) -> &[Loss] {
+        &self.losses
     }
 }

@@ -31,6 +31,7 @@ async fn node(dir: &Path, delay_ms: u32) -> Node {
     let paths = Paths::choose(&Surroundings::default(), Some(&dir.join("data")), None).unwrap();
     paths.create().unwrap();
     let args = NodeArgs {
+        accept_loss: false,
         loaded: load(&sources).unwrap(),
         environment: BTreeMap::new(),
         paths,

@@ -1,9 +1,11 @@
 //! Tombstones, retention, and the search for damage.
 
 use super::append::KEY_LIFE_MS;
+use super::committer::Tx;
 use super::queries::is_whole;
 use super::row_sum::WHOLE;
-use super::values::{column, size, uid};
+use super::values::{column, session_of, size, uid};
+use super::witness::Head;
 use crate::blob::{BlobFiles, name_of};
 use crate::{Integrity, StoreError};
 use agentd_protocol::{SessionId, Summary, Timestamp};
@@ -40,19 +42,15 @@ pub(super) fn forget_keys(writer: &Connection, now: Timestamp) -> rusqlite::Resu
 /// The next session to remove: deleted long ago, or left over from an import that broke off. The one with the newest
 /// event stays for now, so that cursors only ever rise.
 const NEXT: &str = "
-SELECT id FROM session
+SELECT id, uid FROM session
 WHERE (deleted_ms < ?1 OR (deleted_ms IS NULL AND summary IS NULL AND updated_ms < ?1 AND uid <> ?2))
   AND id <> coalesce((SELECT session_id FROM event ORDER BY cursor DESC LIMIT 1), 0) LIMIT 1";
 
-pub(super) fn purge_step(
-    writer: &Connection,
-    files: &BlobFiles,
-    before: Timestamp,
-) -> rusqlite::Result<Purged> {
+pub(super) fn purge_step(writer: &Tx<'_>, files: &BlobFiles, before: Timestamp) -> rusqlite::Result<Purged> {
     let next = writer.query_row(NEXT, params![column(before.0), uid(SessionId::NIL)], |row| {
-        row.get::<_, i64>(0)
+        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
     });
-    let Some(id) = next.optional()? else {
+    let Some((id, session)) = next.optional()? else {
         return Ok(Purged::Nothing);
     };
     let mut remove = writer.prepare_cached(
@@ -79,6 +77,7 @@ pub(super) fn purge_step(
     writer.execute("DELETE FROM blob_use WHERE session_id = ?1", [id])?;
     writer.execute("DELETE FROM snapshot WHERE session_id = ?1", [id])?;
     writer.execute("DELETE FROM session WHERE id = ?1", [id])?;
+    writer.note(Head::forgotten(session_of(&session)?));
     Ok(Purged::Session)
 }
 

@@ -204,3 +204,22 @@ async fn the_mirror_mends_a_torn_line_and_a_lost_file() {
         good
     );
 }
+
+#[tokio::test]
+async fn i1_the_mirror_keeps_a_file_that_goes_further_than_the_log() {
+    let (kit, shorter) = (Kit::memory(), Kit::memory());
+    let session = kit.created(5).await;
+    let mirrors = kit.dir().join("jsonl");
+    let mirror = Mirror::start(Arc::clone(&kit.log), &mirrors).unwrap();
+    follows(&mirror, &kit).await;
+    drop(mirror);
+    let path = mirrors.join(format!("{session}.jsonl"));
+    let whole = std::fs::read(&path).unwrap();
+    assert!(shorter.commits(shorter.create(session, "created", 2)).await);
+    let mirror = Mirror::start(Arc::clone(&shorter.log), &mirrors).unwrap();
+    follows(&mirror, &shorter).await;
+    drop(mirror);
+    assert_eq!(std::fs::read(path.with_extension("jsonl.lost-1")).unwrap(), whole);
+    let lines = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(lines.lines().count(), 2);
+}

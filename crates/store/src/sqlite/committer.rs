@@ -1,0 +1,273 @@
+//! The thread that writes: it makes one transaction of whatever waits, commits, has the witness note it, then answers.
+
+use super::files::DatabaseFiles;
+use super::values::size;
+use super::witness::{Head, Witness};
+use super::writer::Weight;
+use crate::lock::StoreLock;
+use crate::metrics::Counters;
+use agentd_fault_points as fault;
+use rusqlite::{Connection, ErrorCode};
+use std::cell::RefCell;
+use std::ops::Deref;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// A transaction takes no more changes after so many events or bytes.
+const BATCH_EVENTS: usize = 1_024;
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
+
+/// What became of the transaction that a change was in.
+#[derive(Debug, Clone)]
+pub(super) enum Ending {
+    Committed,
+    Full,
+    Refused(String),
+    Stopped(String),
+    Unknown,
+}
+
+/// The transaction that a change is a part of.
+#[derive(Debug)]
+pub(super) struct Tx<'a> {
+    connection: &'a Connection,
+    heads: &'a RefCell<Vec<Head>>,
+}
+
+impl Tx<'_> {
+    /// Has the witness written with the transaction.
+    pub(super) fn note(&self, head: Head) {
+        self.heads.borrow_mut().push(head);
+    }
+}
+
+impl Deref for Tx<'_> {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        self.connection
+    }
+}
+
+/// What the thread owns of an open database.
+#[derive(Debug)]
+pub(super) struct Database {
+    pub(super) connection: Connection,
+    pub(super) files: DatabaseFiles,
+    pub(super) witness: Witness,
+}
+
+/// A change that waits for its transaction.
+pub(super) trait Change: Send {
+    fn weight(&self) -> Weight;
+    /// Writes; can be called again when the transaction was rolled back.
+    fn apply(&mut self, tx: &Tx<'_>) -> rusqlite::Result<()>;
+    fn answer(self: Box<Self>, ending: Ending);
+}
+
+/// What the thread is told.
+pub(super) enum Order {
+    Change(Box<dyn Change>),
+    Close(oneshot::Sender<()>),
+}
+
+/// What the thread works with.
+pub(super) struct Thread {
+    writer: Connection,
+    files: RefCell<DatabaseFiles>,
+    witness: RefCell<Witness>,
+    /// What the present transaction has for the witness.
+    heads: RefCell<Vec<Head>>,
+    committed: watch::Sender<u64>,
+    fatal: watch::Sender<Option<String>>,
+    counters: Arc<Counters>,
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.fatal
+                .send_replace(Some("the writer thread panicked".to_owned()));
+        }
+    }
+}
+
+impl Thread {
+    pub(super) fn new(
+        database: Database,
+        committed: watch::Sender<u64>,
+        fatal: watch::Sender<Option<String>>,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self {
+            writer: database.connection,
+            files: RefCell::new(database.files),
+            witness: RefCell::new(database.witness),
+            heads: RefCell::default(),
+            committed,
+            fatal,
+            counters,
+        }
+    }
+
+    /// Works until the queue is closed. The lock is given back last.
+    pub(super) fn run(self, mut orders: mpsc::Receiver<Order>, lock: Vec<StoreLock>) {
+        let mut closing = Vec::new();
+        let mut batch = Vec::new();
+        while let Some(order) = orders.blocking_recv() {
+            let mut weight = Weight { events: 0, bytes: 0 };
+            let mut next = Some(order);
+            while let Some(order) = next {
+                match order {
+                    Order::Change(change) => {
+                        weight.events += change.weight().events;
+                        weight.bytes += change.weight().bytes;
+                        batch.push(change);
+                    }
+                    Order::Close(done) => {
+                        orders.close();
+                        closing.push(done);
+                    }
+                }
+                let open = weight.events < BATCH_EVENTS && weight.bytes < BATCH_BYTES;
+                next = if open { orders.try_recv().ok() } else { None };
+            }
+            if lock.iter().any(StoreLock::is_gone) {
+                self.stop(
+                    "its lock file was deleted, and most likely the data with it",
+                    false,
+                );
+            }
+            self.write(&mut batch);
+        }
+        drop(self);
+        drop(lock);
+        for done in closing {
+            let _ = done.send(());
+        }
+    }
+
+    fn write(&self, batch: &mut Vec<Box<dyn Change>>) {
+        if batch.is_empty() {
+            return;
+        }
+        let stopped = self.fatal.borrow().clone();
+        let ending = match stopped {
+            Some(why) => Ending::Stopped(why),
+            None => match self.transact(batch) {
+                // One bad change must not cost the others theirs: each gets a transaction of its own.
+                Ending::Full | Ending::Refused(_) if batch.len() > 1 => {
+                    for mut change in batch.drain(..) {
+                        let ending = self.transact(std::slice::from_mut(&mut change));
+                        change.answer(ending);
+                    }
+                    return;
+                }
+                ending => ending,
+            },
+        };
+        for change in batch.drain(..) {
+            change.answer(ending.clone());
+        }
+    }
+
+    fn transact(&self, batch: &mut [Box<dyn Change>]) -> Ending {
+        if let Some(why) = self.fatal.borrow().clone() {
+            return Ending::Stopped(why);
+        }
+        if let Err(why) = self.files.borrow_mut().check() {
+            return self.stop(&why, false);
+        }
+        let begun = std::time::Instant::now();
+        if let Err(error) = self.apply(batch) {
+            let ending = self.judge(&error, false);
+            self.roll_back();
+            return ending;
+        }
+        if let Err(injected) = fault::point(fault::IN_BATCH) {
+            self.roll_back();
+            return self.stop(&injected.to_string(), false);
+        }
+        // What is forgotten is so before it is gone, and what is acknowledged is so before it is noted: a crash between the
+        // two leaves a witness that knows less.
+        let (kept, gone): (Vec<Head>, Vec<Head>) =
+            self.heads.take().into_iter().partition(|head| head.seq > 0);
+        self.witness.borrow_mut().committed(&gone);
+        if let Err(error) = self.writer.execute_batch("COMMIT") {
+            let ending = self.judge(&error, true);
+            self.roll_back();
+            return ending;
+        }
+        // Before anything is acknowledged: was it written to where it will be found?
+        if let Err(why) = self.files.borrow_mut().check() {
+            return self.stop(&why, true);
+        }
+        self.witness.borrow_mut().committed(&kept);
+        let after = fault::point(fault::AFTER_COMMIT);
+        self.counters.batch(batch.len(), begun.elapsed());
+        self.announce();
+        if after.is_ok() {
+            Ending::Committed
+        } else {
+            Ending::Unknown
+        }
+    }
+
+    fn apply(&self, batch: &mut [Box<dyn Change>]) -> rusqlite::Result<()> {
+        self.heads.borrow_mut().clear();
+        self.writer.execute_batch("BEGIN IMMEDIATE")?;
+        let tx = Tx {
+            connection: &self.writer,
+            heads: &self.heads,
+        };
+        batch.iter_mut().try_for_each(|change| change.apply(&tx))
+    }
+
+    fn announce(&self) {
+        let newest = self
+            .writer
+            .prepare_cached("SELECT coalesce(max(cursor), 0) FROM event");
+        if let Ok(cursor) = newest.and_then(|mut newest| newest.query_row([], |row| row.get::<_, i64>(0))) {
+            let cursor = size(cursor);
+            self.committed
+                .send_if_modified(|seen| std::mem::replace(seen, cursor) != cursor);
+        }
+    }
+
+    /// Some errors end the transaction by themselves; a second ROLLBACK would then be an error of its own.
+    fn roll_back(&self) {
+        if self.writer.is_autocommit() {
+            return;
+        }
+        if let Err(error) = self.writer.execute_batch("ROLLBACK") {
+            self.stop(&format!("rollback: {error}"), false);
+        }
+    }
+
+    fn judge(&self, error: &rusqlite::Error, committing: bool) -> Ending {
+        match error.sqlite_error_code() {
+            Some(ErrorCode::DiskFull) => Ending::Full,
+            Some(
+                ErrorCode::SystemIoFailure
+                | ErrorCode::DatabaseCorrupt
+                | ErrorCode::NotADatabase
+                | ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::NoLargeFileSupport
+                | ErrorCode::FileLockingProtocolFailed,
+            ) => self.stop(&error.to_string(), committing),
+            _ => Ending::Refused(error.to_string()),
+        }
+    }
+
+    /// After an I/O error nothing that the disk says can be trusted: refuse everything, tell the owner.
+    fn stop(&self, why: &str, committing: bool) -> Ending {
+        tracing::error!(error = why, "the store stops for good");
+        self.fatal.send_replace(Some(why.to_owned()));
+        if committing {
+            Ending::Unknown
+        } else {
+            Ending::Stopped(why.to_owned())
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! What the database has acknowledged, written down beside it: the end of every session's log. A start compares the two. So
+//! it finds out when the database has lost something that SQLite cannot miss: a log that was deleted or cut, an older copy
+//! of the file. Invariant I1: a shorter history is never taken for the whole one in silence.
+//!
+//! A record is appended after each commit, and not synced: after a loss of power the witness knows less than the database,
+//! never more. Records that such a loss has damaged are skipped.
+//!
+//! Flow: commit -> [`Witness::committed`]; start -> [`Witness::open`] -> the sessions that went backwards.
+
+use super::values::{session_of, size, uid};
+use crate::{Loss, StoreError};
+use agentd_protocol::{Seq, SessionId};
+use rusqlite::{Connection, OptionalExtension as _};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read as _, Write as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a record: cursor, session, seq, CRC-32 of these.
+const RECORD: usize = 8 + 16 + 8 + 4;
+/// A file of this length is written anew with one record for each session: about 460,000 appends.
+const COMPACT: u64 = 16 * 1024 * 1024;
+/// Records at the end of the file that a start compares with the database.
+const LATEST: u64 = 64;
+
+/// The end of a session's log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Head {
+    /// The cursor of its last event.
+    pub(super) cursor: u64,
+    pub(super) session: SessionId,
+    /// The seq of its last event; 0: the session is forgotten.
+    pub(super) seq: Seq,
+}
+
+impl Head {
+    /// A session that is removed for good.
+    pub(super) const fn forgotten(session: SessionId) -> Self {
+        Self {
+            cursor: 0,
+            session,
+            seq: 0,
+        }
+    }
+
+    fn write(self, bytes: &mut Vec<u8>) {
+        let start = bytes.len();
+        bytes.extend(self.cursor.to_be_bytes());
+        bytes.extend(self.session.as_bytes());
+        bytes.extend(self.seq.to_be_bytes());
+        let sum = crc32fast::hash(bytes.get(start..).unwrap_or_default());
+        bytes.extend(sum.to_be_bytes());
+    }
+
+    fn read(record: &[u8; RECORD]) -> Option<Self> {
+        let (rest, sum) = record.split_last_chunk::<4>()?;
+        let (cursor, rest) = rest.split_first_chunk::<8>()?;
+        let (session, rest) = rest.split_first_chunk::<16>()?;
+        let seq = rest.first_chunk::<8>()?;
+        (u32::from_be_bytes(*sum) == crc32fast::hash(record.get(..RECORD - 4)?)).then(|| Self {
+            cursor: u64::from_be_bytes(*cursor),
+            session: SessionId::from_bytes(*session),
+            seq: u64::from_be_bytes(*seq),
+        })
+    }
+}
+
+/// The open file.
+#[derive(Debug)]
+pub(super) struct Witness {
+    path: PathBuf,
+    file: File,
+    /// Where the next record goes: behind the last one that was written whole.
+    end: u64,
+    /// The length at which it is written anew.
+    compact_at: u64,
+}
+
+impl Witness {
+    /// Opens the witness of a database and compares the two.
+    ///
+    /// # Errors
+    /// [`StoreError::Lost`] unless losses are accepted. Then they are returned, and the witness begins anew.
+    pub(super) fn open(
+        database: &Path,
+        connection: &Connection,
+        accept: bool,
+    ) -> Result<(Self, Vec<Loss>), StoreError> {
+        let mut path = database.as_os_str().to_owned();
+        path.push(".witness");
+        let path = PathBuf::from(path);
+        let failed = |error| StoreError::io(&path, error);
+        let made = !path.exists();
+        let options = || {
+            OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .open(&path)
+        };
+        let file = options().map_err(failed)?;
+        let length = file.metadata().map_err(failed)?.len();
+        let mut witness = Self {
+            file,
+            end: length - length % RECORD as u64,
+            compact_at: COMPACT,
+            path: path.clone(),
+        };
+        if made {
+            // A database of an earlier version, or one that is new itself.
+            let heads = heads_of(connection)?;
+            witness.write_anew(heads.into_values()).map_err(failed)?;
+            return Ok((witness, Vec::new()));
+        }
+        if !witness.is_behind(connection)? {
+            return Ok((witness, Vec::new()));
+        }
+        let lost = witness.compare(connection)?;
+        if !lost.is_empty() && !accept {
+            return Err(StoreError::Lost {
+                path: database.to_owned(),
+                lost,
+            });
+        }
+        let heads = heads_of(connection)?;
+        witness.write_anew(heads.into_values()).map_err(failed)?;
+        Ok((witness, lost))
+    }
+
+    /// Notes what was committed. A witness that cannot be written knows less, and nothing else is wrong with that.
+    pub(super) fn committed(&mut self, heads: &[Head]) {
+        if heads.is_empty() {
+            return;
+        }
+        let mut bytes = Vec::with_capacity(heads.len() * RECORD);
+        heads.iter().for_each(|head| head.write(&mut bytes));
+        let written = self.file.write_all_at(&bytes, self.end).and_then(|()| {
+            self.end += bytes.len() as u64;
+            if self.end < self.compact_at {
+                return Ok(());
+            }
+            let heads = self.heads()?;
+            self.write_anew(heads.into_values())
+        });
+        if let Err(error) = written {
+            tracing::warn!(%error, path = %self.path.display(), "the database's witness cannot be written");
+        }
+    }
+
+    /// Whether the database does not have what was written down last. Costs the same whatever the length of the file.
+    fn is_behind(&self, connection: &Connection) -> Result<bool, StoreError> {
+        let start = self.end.saturating_sub(LATEST * RECORD as u64);
+        let mut latest = vec![0; usize::try_from(self.end - start).unwrap_or(0)];
+        self.file
+            .read_exact_at(&mut latest, start)
+            .map_err(|error| StoreError::io(&self.path, error))?;
+        let newest: i64 =
+            connection.query_row("SELECT coalesce(max(cursor), 0) FROM event", [], |row| row.get(0))?;
+        let mut select = connection.prepare("SELECT head FROM session WHERE uid = ?1")?;
+        let mut heads = BTreeMap::new();
+        read_all(latest.as_slice(), &mut heads).map_err(|error| StoreError::io(&self.path, error))?;
+        for head in heads.into_values() {
+            if head.cursor > size(newest) {
+                return Ok(true);
+            }
+            let has = select.query_row([uid(head.session)], |row| row.get::<_, i64>(0));
+            if has.optional()?.map_or(0, size) < head.seq {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The sessions of which the database has less than was written down.
+    fn compare(&self, connection: &Connection) -> Result<Vec<Loss>, StoreError> {
+        let noted = self.heads().map_err(|error| StoreError::io(&self.path, error))?;
+        let found = heads_of(connection)?;
+        let losses = noted.into_values().filter_map(|head| {
+            let has = found.get(&head.session).map_or(0, |found| found.seq);
+            (has < head.seq).then_some(Loss {
+                session: head.session,
+                had: head.seq,
+                has,
+            })
+        });
+        Ok(losses.collect())
+    }
+
+    /// The last record of every session that was not forgotten.
+    fn heads(&self) -> io::Result<BTreeMap<SessionId, Head>> {
+        let mut heads = BTreeMap::new();
+        let file = BufReader::with_capacity(256 * RECORD, File::open(&self.path)?);
+        read_all(file.take(self.end), &mut heads)?;
+        heads.retain(|_, head| head.seq > 0);
+        Ok(heads)
+    }
+
+    /// Puts a file with these records in the place of the present one; a crash leaves one or the other.
+    fn write_anew(&mut self, heads: impl Iterator<Item = Head>) -> io::Result<()> {
+        let mut beside = self.path.as_os_str().to_owned();
+        beside.push(".new");
+        let mut options = OpenOptions::new();
+        let file = options
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&beside)?;
+        let mut out = BufWriter::new(file);
+        let mut bytes = Vec::with_capacity(RECORD);
+        let mut end = 0;
+        for head in heads {
+            bytes.clear();
+            head.write(&mut bytes);
+            out.write_all(&bytes)?;
+            end += RECORD as u64;
+        }
+        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        if end > 0 {
+            file.sync_data()?;
+        }
+        fs::rename(&beside, &self.path)?;
+        (self.file, self.end, self.compact_at) = (file, end, COMPACT.max(end * 2));
+        Ok(())
+    }
+}
+
+/// Reads records; of two of one session the later one counts.
+fn read_all(mut from: impl io::Read, heads: &mut BTreeMap<SessionId, Head>) -> io::Result<()> {
+    let mut record = [0; RECORD];
+    loop {
+        match from.read_exact(&mut record) {
+            Ok(()) => {}
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        if let Some(head) = Head::read(&record) {
+            heads.insert(head.session, head);
+        }
+    }
+}
+
+/// The heads of the database itself, with its newest cursor.
+fn heads_of(connection: &Connection) -> Result<BTreeMap<SessionId, Head>, StoreError> {
+    let cursor: i64 =
+        connection.query_row("SELECT coalesce(max(cursor), 0) FROM event", [], |row| row.get(0))?;
+    let cursor = size(cursor);
+    let mut select = connection.prepare("SELECT uid, head FROM session WHERE head > 0")?;
+    let heads = select.query_map([], |row| {
+        let (session, seq): (String, i64) = (row.get(0)?, row.get(1)?);
+        let (session, seq) = (session_of(&session)?, size(seq));
+        Ok((session, Head { cursor, session, seq }))
+    })?;
+    Ok(heads.collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests;
