@@ -140,3 +140,41 @@ async fn a_transcript_shows_the_numbers_that_fork_takes() {
         "{copy}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn long_texts_go_through_the_pager_on_a_terminal_only() {
+    let server = ModelServer::start(false).await.unwrap();
+    let daemon = daemon(&server, YOLO).await;
+    let run = [
+        "run",
+        "--name",
+        "x",
+        "plan:x steps=1 command=seq_5000; text=the_end;",
+    ];
+    let run = daemon.agentctl(&run).await;
+    assert_eq!(run.code, Some(0), "{}", run.stderr);
+    let Some(terminals) = Terminals::start("pager") else {
+        skipped("long_texts_go_through_the_pager", "tmux is not installed");
+        return;
+    };
+    let with = |pager: &str, args: &str| format!("AGENTD_PAGER='{pager}' {}", agentctl(&daemon, args));
+    terminals.open("paged", &with("sed s/^/paged:/", "logs x"));
+    terminals.shows("paged", "paged:turn     completed").await;
+    terminals.shows("paged", "exit=0").await;
+    // Whoever leaves it has read enough: the rest is not shown, and nothing is wrong.
+    terminals.open("early", &with("head -n 2", "logs x -o wide"));
+    terminals.shows("early", "exit=0").await;
+    let screen = terminals.screen("early");
+    assert!(
+        !screen.contains("completed") && !screen.contains("error"),
+        "{screen}"
+    );
+    terminals.open("wrong", &with("no-such-pager", "logs x"));
+    terminals
+        .shows("wrong", "the pager \"no-such-pager\" cannot be run")
+        .await;
+    terminals.shows("wrong", "exit=2").await;
+    terminals.open("off", &with("sed s/^/paged:/", "--no-pager logs x"));
+    terminals.shows("off", "exit=0").await;
+    assert!(!terminals.screen("off").contains("paged:"));
+}

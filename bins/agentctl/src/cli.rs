@@ -72,6 +72,9 @@ pub(crate) struct Global {
     /// When to colour; NO_COLOR is obeyed
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
     pub(crate) color: Color,
+    /// Print long texts as they are; else a terminal shows them in $AGENTD_PAGER, $PAGER or less
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
 }
 
 /// How to print.

@@ -24,6 +24,13 @@ impl Ctx {
         }
     }
 
+    /// Shows what follows in the person's pager, unless `--no-pager`.
+    pub(crate) fn page(&mut self) {
+        if !self.global.no_pager {
+            self.out.page(&self.environment);
+        }
+    }
+
     /// Which daemon.
     pub(crate) fn dial(&self) -> Result<Dial, Failure> {
         Dial::choose(&self.global, &self.environment)

@@ -77,6 +77,7 @@ fn run(cli: Cli, environment: Environment) -> Exit {
     let mut ctx = Ctx::new(cli.global, environment, output);
     let exit = runtime.block_on(async {
         let done = verbs::perform(cli.verb, &mut ctx).await;
+        let done = done.and_then(|exit| ctx.out.unpage().map(|()| exit));
         done.unwrap_or_else(|failure| ctx.out.failure(&failure))
     });
     // A read of stdin cannot be taken back; it must not hold the exit up.

@@ -1,10 +1,13 @@
 //! Where things go: data to stdout, talk to stderr, each in the asked format.
 
+mod pager;
+
 use crate::cli::{Color, Format};
 use crate::clock::now;
 use crate::environment::Environment;
 use crate::exit::Exit;
 use crate::failure::{Failure, FaultRow};
+use crate::output::pager::Pager;
 use crate::render::{Column, Paint, clean, json_for_terminal, table};
 use agentd_protocol::Timestamp;
 use serde::Serialize;
@@ -111,6 +114,7 @@ pub(crate) struct Output {
     pub(crate) format: Format,
     pub(crate) quiet: bool,
     pub(crate) terminal: Terminal,
+    pager: Option<Pager>,
 }
 
 impl Output {
@@ -119,7 +123,21 @@ impl Output {
             format,
             quiet,
             terminal,
+            pager: None,
         }
+    }
+
+    /// From now on a person reads stdout in a pager. Not where stdout is a file or a pipe, nor what programs read.
+    pub(crate) fn page(&mut self, environment: &Environment) {
+        let paged = self.human() && self.terminal.stdout && self.terminal.kind == Kind::Screen;
+        let command = pager::chosen(environment).filter(|_| paged);
+        // Without one the text is on the screen all the same.
+        self.pager = command.and_then(|command| Pager::start(command, environment).ok());
+    }
+
+    /// Waits until the person has left the pager, if there is one.
+    pub(crate) fn unpage(&mut self) -> Result<(), Failure> {
+        self.pager.take().map_or(Ok(()), |mut pager| pager.end())
     }
 
     /// Colours for stdout.
@@ -143,6 +161,9 @@ impl Output {
 
     /// Writes data as it is.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if let Some(pager) = &mut self.pager {
+            return pager.write(bytes);
+        }
         let mut stdout = io::stdout().lock();
         stdout
             .write_all(bytes)
@@ -252,6 +273,8 @@ impl Output {
 
     /// Tells a failure on stderr and gives its exit code.
     pub(crate) fn failure(&mut self, failure: &Failure) -> Exit {
+        // What was said before is read first.
+        drop(self.pager.take());
         if matches!(failure, Failure::Pipe) {
             return failure.exit();
         }

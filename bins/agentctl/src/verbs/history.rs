@@ -4,6 +4,7 @@ use crate::cli::{DiffArgs, ForkArgs, RewindArgs, UndoArgs};
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::render::Paint;
 use agentd_protocol::{DiffParams, Diffed, ForkParams, PutBackDone, RewindParams, SessionId, UndoParams};
 use agentd_text::for_terminal;
 
@@ -16,7 +17,10 @@ pub(crate) async fn diff(ctx: &mut Ctx, args: DiffArgs) -> Result<Exit, Failure>
     let diffed = client.diff(&params).await?;
     let names: Vec<&str> = diffed.files.iter().map(|file| file.path.as_str()).collect();
     let names = names.join("\n");
-    ctx.out.object(&diffed, &names, |_| shown(&diffed, args.stat))?;
+    ctx.page();
+    ctx.out
+        .object(&diffed, &names, |paint| shown(&diffed, args.stat, paint))?;
+    ctx.out.unpage()?;
     if diffed.files.is_empty() {
         ctx.out.talk("no file differs from what it was");
     }
@@ -24,29 +28,43 @@ pub(crate) async fn diff(ctx: &mut Ctx, args: DiffArgs) -> Result<Exit, Failure>
     Ok(Exit::OK)
 }
 
-fn shown(diffed: &Diffed, stat: bool) -> String {
+fn shown(diffed: &Diffed, stat: bool, paint: Paint) -> String {
     let mut text = String::new();
     for file in &diffed.files {
+        // A path and a file's content are somebody else's words.
+        let (path, by) = (for_terminal(&file.path), by(&file.by));
         if stat {
-            let line = format!(
-                "{:<9} +{:<5} -{:<5} {}{}\n",
-                file.status,
-                file.added,
-                file.removed,
-                file.path,
-                by(&file.by)
-            );
-            text.push_str(&line);
+            let added = paint.good(&format!("+{:<5}", file.added));
+            let removed = paint.bad(&format!("-{:<5}", file.removed));
+            text.push_str(&format!("{:<9} {added} {removed} {path}{by}\n", file.status));
         } else {
             if !file.by.is_empty() {
                 // Tools that read diffs pass over it.
-                text.push_str(&format!("# {}{}\n", file.path, by(&file.by)));
+                text.push_str(&format!("{}\n", paint.dim(&format!("# {path}{by}"))));
             }
-            text.push_str(&file.diff);
+            text.push_str(&coloured(&for_terminal(&file.diff), paint));
         }
     }
-    // A file's content is somebody else's words.
-    for_terminal(&text).into_owned()
+    text
+}
+
+/// A file's diff: its heading bold, what was added green, what was removed red.
+fn coloured(diff: &str, paint: Paint) -> String {
+    let mut within = false;
+    let painted = diff.split_inclusive('\n').map(|whole| {
+        let line = whole.trim_end_matches('\n');
+        let end = whole.get(line.len()..).unwrap_or_default();
+        within |= line.starts_with("@@");
+        let line = match line.chars().next() {
+            Some('@') if within => paint.accent(line),
+            Some('+') if within => paint.good(line),
+            Some('-') if within => paint.bad(line),
+            _ if within => line.to_owned(),
+            _ => paint.bold(line),
+        };
+        format!("{line}{end}")
+    });
+    painted.collect()
 }
 
 /// The sub-agents that changed a file.
@@ -145,4 +163,20 @@ pub(crate) async fn fork(ctx: &mut Ctx, args: ForkArgs) -> Result<Exit, Failure>
     let id = created.session.to_string();
     ctx.out.object(&created, &id, |_| format!("{id}\n"))?;
     Ok(Exit::OK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_diff_is_coloured_by_what_its_lines_do() {
+        let diff = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n same\n--- a rule\n+++ another\n";
+        assert_eq!(coloured(diff, Paint::new(false)), diff);
+        assert_eq!(
+            coloured(diff, Paint::new(true)),
+            "\x1b[1m--- a/x\x1b[0m\n\x1b[1m+++ b/x\x1b[0m\n\x1b[36m@@ -1,2 +1,2 @@\x1b[0m\n same\n\
+             \x1b[31m--- a rule\x1b[0m\n\x1b[32m+++ another\x1b[0m\n"
+        );
+    }
 }

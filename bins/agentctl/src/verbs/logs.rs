@@ -97,6 +97,7 @@ pub(crate) async fn logs(ctx: &mut Ctx, args: &LogsArgs) -> Result<Exit, Failure
         choice,
     };
     if !args.follow {
+        ctx.page();
         stored(ctx, &client, &session, after, args.tail, &mut printer).await?;
         return Ok(Exit::OK);
     }

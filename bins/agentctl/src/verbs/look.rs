@@ -48,6 +48,7 @@ async fn show_prompt(ctx: &mut Ctx, client: &Client, args: &ShowArgs) -> Result<
         session: args.session.clone(),
     };
     let shown = client.prompt(&params).await?;
+    ctx.page();
     ctx.out
         .object(&shown, &args.session, |paint| prompt_text(&shown, paint))?;
     Ok(Exit::OK)
