@@ -86,7 +86,7 @@ picture:
     await 'shown | grep -q "^turn"'
     tmux send-keys -t person C-c
     await 'shown | grep -q "^detached"'
-    agentctl wait "demo 2" "demo 3" >/dev/null
+    agentctl -q wait "demo 2" "demo 3" >/dev/null
     tmux send-keys -t person 'agentctl ps' Enter
     await '[ "$(shown | grep -c ^SESSION)" = 2 ]'
-    shown | sed -e 's/ *$//' -e '/^$/d'
+    shown | sed -e "s/ *$//" -e "/^$/d" -e "/^[$]$/d"
