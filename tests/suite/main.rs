@@ -41,6 +41,7 @@ mod prompt;
 mod queue;
 mod reconnect;
 mod redteam;
+mod reload;
 mod reminders;
 mod requests;
 mod sandbox;

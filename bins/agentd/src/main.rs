@@ -5,7 +5,7 @@ mod demo;
 mod serve;
 
 use agentd_node::Surroundings;
-use agentd_settings::{Loaded, SettingsError, Sources};
+use agentd_settings::Sources;
 use args::Args;
 use clap::Parser as _;
 use std::collections::BTreeMap;
@@ -44,7 +44,8 @@ fn main() -> ExitCode {
     let text =
         |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
     let environment: BTreeMap<String, String> = std::env::vars_os().filter_map(text).collect();
-    let loaded = match load(&args, &environment) {
+    let sources = sources(&args, &environment);
+    let loaded = match agentd_settings::load(&sources) {
         Ok(loaded) => loaded,
         Err(error) => return fail(EXIT_USAGE, &error.to_string()),
     };
@@ -84,10 +85,10 @@ fn main() -> ExitCode {
             &format!("the process cannot be closed to others: {error}"),
         );
     }
-    serve::run(&args, loaded, environment)
+    serve::run(&args, loaded, (environment, sources))
 }
 
-fn load(args: &Args, environment: &BTreeMap<String, String>) -> Result<Loaded, SettingsError> {
+fn sources(args: &Args, environment: &BTreeMap<String, String>) -> Sources {
     let home = environment.get("XDG_CONFIG_HOME").cloned();
     let home = home.or_else(|| environment.get("HOME").map(|home| format!("{home}/.config")));
     let mut sources = Sources::standard(home.as_deref().map(Path::new), args.config.clone());
@@ -95,7 +96,7 @@ fn load(args: &Args, environment: &BTreeMap<String, String>) -> Result<Loaded, S
         .iter()
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect();
-    agentd_settings::load(&sources)
+    sources
 }
 
 /// What of the environment decides about paths.

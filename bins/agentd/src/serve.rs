@@ -4,7 +4,7 @@ use crate::args::Args;
 use crate::{EXIT_INTERNAL, demo, fail, surroundings};
 use agentd_file_work::Limits as FileLimits;
 use agentd_node::{Ended, Node, NodeArgs, NodeError, Paths};
-use agentd_settings::Loaded;
+use agentd_settings::{Loaded, Sources};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,11 @@ const BLOCKING_THREADS: usize = 1_152;
 /// How long an idle one stays.
 const BLOCKING_KEPT: Duration = Duration::from_secs(2);
 
-pub(crate) fn run(args: &Args, loaded: Loaded, environment: BTreeMap<String, String>) -> ExitCode {
+pub(crate) fn run(
+    args: &Args,
+    loaded: Loaded,
+    (environment, sources): (BTreeMap<String, String>, Sources),
+) -> ExitCode {
     // The demo has a place of its own, so it always works, also beside a daemon with real work.
     let temporary = match (&args.demo, &args.data_dir) {
         (Some(_), None) => match tempfile::Builder::new().prefix("agentd-demo-").tempdir() {
@@ -63,7 +67,7 @@ pub(crate) fn run(args: &Args, loaded: Loaded, environment: BTreeMap<String, Str
         Ok(runtime) => runtime,
         Err(error) => return fail(EXIT_INTERNAL, &format!("no runtime: {error}")),
     };
-    let outcome = runtime.block_on(serve(args, loaded, environment, paths));
+    let outcome = runtime.block_on(serve(args, loaded, (environment, sources), paths));
     // Blocking work that is still under way (a tool's file access) must not hold the exit.
     runtime.shutdown_timeout(Duration::from_secs(1));
     match outcome {
@@ -80,7 +84,7 @@ fn configured(path: &str) -> Option<PathBuf> {
 async fn serve(
     args: &Args,
     loaded: Loaded,
-    environment: BTreeMap<String, String>,
+    (environment, sources): (BTreeMap<String, String>, Sources),
     paths: Paths,
 ) -> Result<Ended, NodeError> {
     let socket = paths.socket.clone();
@@ -102,6 +106,7 @@ async fn serve(
         paths,
         demo,
         accept_loss: args.accept_loss,
+        sources,
     })
     .await?;
     let ctl = agentctl(node.socket(), node.default_socket(), &path);

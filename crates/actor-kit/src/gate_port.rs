@@ -3,6 +3,7 @@
 use crate::done::Done;
 use agentd_policy::{Judgement, Subject};
 use agentd_protocol::{ApprovalId, EffectClass, PermissionMode, Principal, SessionId};
+use agentd_settings::PermissionConfig;
 
 /// A prepared call that wants a verdict.
 #[derive(Debug, Clone)]
@@ -63,6 +64,13 @@ pub enum GateMsg {
         rule: String,
         /// Whether it is durable.
         stored: bool,
+    },
+    /// Replace the rules of the configuration.
+    Configure {
+        /// The new ones.
+        permission: Box<PermissionConfig>,
+        /// In force, or why the old ones stay.
+        done: Done<Result<(), String>>,
     },
     /// Which of these tools are wholly denied and so not offered to a model.
     WhollyDenied {

@@ -3,6 +3,7 @@
 use crate::done::Done;
 use agentd_protocol::{CredentialStatus, FailureClass, LastCall, SessionId, Timestamp, Usage};
 use agentd_provider::{Counted, Rates};
+use agentd_settings::RatesConfig;
 use ractor::ActorRef;
 use std::time::Duration;
 
@@ -269,6 +270,17 @@ pub enum ModelMsg {
     Wake {
         /// The generation of the timer.
         generation: u64,
+    },
+    /// The configuration was read again. Calls in flight go on.
+    Configure {
+        /// How many calls may be in flight.
+        permits: u32,
+        /// The names of the credentials.
+        credentials: Vec<String>,
+        /// What one credential may use in a minute.
+        rates: RatesConfig,
+        /// A longer pause is not waited for in line.
+        patience_ms: u64,
     },
     /// How things stand.
     Status {

@@ -9,8 +9,8 @@ use agentd_actor_kit::{
     CallError, Clock, Done, FeedMsg, GateMsg, Handle, Read, Routed, StoreMsg, SupervisorMsg,
 };
 use agentd_prompt::Places;
-use agentd_protocol::{Fault, ModelStatus, Principal, ServerRow, SessionId, Timestamp};
-use agentd_settings::{Loaded, Settings};
+use agentd_protocol::{Fault, ModelStatus, Principal, Reloaded, ServerRow, SessionId, Timestamp};
+use agentd_settings::{Live, Loaded};
 use agentd_store::{Backend, IdempotencyKey, StoreError};
 use agentd_tools::{Registry, Tool};
 use agentd_turn::{Command, Reply};
@@ -34,6 +34,8 @@ const COMPARING: usize = 4;
 pub trait NodeView: Debug + Send + Sync {
     /// The configured models with the state of their providers.
     async fn models(&self) -> Vec<ModelStatus>;
+    /// The default model and why.
+    fn default_model(&self) -> String;
     /// Restarts of singleton actors since the start.
     fn restarts(&self) -> u64;
     /// The tool servers, one row for each place where one runs or ran.
@@ -42,6 +44,13 @@ pub trait NodeView: Debug + Send + Sync {
     fn server_names(&self) -> Vec<String>;
     /// The tools of servers, as far as they are known now.
     fn server_tools(&self) -> Vec<Tool>;
+}
+
+/// Reads the configuration, the rules and the keys again.
+#[async_trait]
+pub trait Reload: Debug + Send + Sync {
+    /// Answers when the new ones are in force. After a fault the old ones are.
+    async fn reload(&self, by: &Principal) -> Result<Reloaded, Fault>;
 }
 
 /// Facts of the node that do not change.
@@ -61,8 +70,6 @@ pub struct NodeFacts {
     pub store: String,
     /// The data directory.
     pub data_dir: String,
-    /// The default model and why.
-    pub model: String,
     /// The level of the sandbox and the number of its gaps, in words.
     pub sandbox: String,
     /// Why no session can be created, and what to do: the sandbox that the settings ask for is missing.
@@ -97,8 +104,10 @@ pub struct Parts {
     pub view: Arc<dyn NodeView>,
     /// The tools.
     pub registry: Registry,
-    /// The configuration, with where each value was set.
-    pub loaded: Arc<Loaded>,
+    /// The configuration, with where each value was set. A reload replaces it.
+    pub loaded: Live<Loaded>,
+    /// Carries out `node.reload`.
+    pub reload: Arc<dyn Reload>,
     /// Where instructions, custom agents, skills and commands are looked for.
     pub places: Places,
     /// Time and entropy.
@@ -162,10 +171,10 @@ impl Api {
         }
     }
 
-    /// The configuration.
+    /// The present configuration.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
-        &self.parts.loaded.settings
+    pub fn loaded(&self) -> Arc<Loaded> {
+        self.parts.loaded.now()
     }
 
     /// Facts of the node.

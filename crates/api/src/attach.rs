@@ -51,7 +51,7 @@ impl Api {
                 format!("the log ends at {head}, there is no {seen} to go on from"),
             ));
         }
-        let queue = usize::try_from(self.settings().limits.attach_ring).unwrap_or(usize::MAX);
+        let queue = usize::try_from(self.loaded().settings.limits.attach_ring).unwrap_or(usize::MAX);
         let wish = Wish {
             session: row.summary.session,
             viewer: self.next_viewer(),

@@ -112,7 +112,7 @@ impl Api {
         look: impl FnOnce(&Beneath, u64) -> T + Send + 'static,
     ) -> Result<T, Fault> {
         let workdir = PathBuf::from(self.row(session).await?.summary.workdir);
-        let max = self.parts.loaded.settings.tools.max_file_bytes;
+        let max = self.loaded().settings.tools.max_file_bytes;
         let _turn = tokio::time::timeout(WITHIN, self.comparing.acquire())
             .await
             .map_err(|_| Fault::busy("comparing", "too many comparisons of files go on"))?;

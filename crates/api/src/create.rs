@@ -70,7 +70,8 @@ impl Api {
 
     /// Checks everything and fills in what was not said.
     async fn first_event(&self, params: &CreateParams) -> Result<SessionCreated, Fault> {
-        let settings = &self.parts.loaded.settings;
+        let loaded = self.loaded();
+        let settings = &loaded.settings;
         self.check(params)?;
         let workdir = validate::workdir(&params.workdir).await?;
         if self.parts.facts.walls {
@@ -118,7 +119,7 @@ impl Api {
 
     /// What the session may do and spend: what was asked for, below the operator's limits.
     fn limits_of(&self, params: &CreateParams, definition: Option<&AgentDefinition>) -> (LoopLimits, Budget) {
-        let loaded = &self.parts.loaded;
+        let loaded = self.loaded();
         let mut asked = LimitOverrides {
             thinking: params.thinking,
             preset: params.preset,
@@ -132,7 +133,8 @@ impl Api {
 
     /// Refuses what cannot be right.
     fn check(&self, params: &CreateParams) -> Result<(), Fault> {
-        let settings = &self.parts.loaded.settings;
+        let loaded = self.loaded();
+        let settings = &loaded.settings;
         if let Some((missing, fix)) = &self.parts.facts.no_sandbox {
             let message = format!("the sandbox that the settings ask for is not there: {missing}");
             return Err(Fault::denied("sandbox_missing", message).hint(fix.clone()));
@@ -153,7 +155,7 @@ impl Api {
     }
 
     fn check_prompts(&self, params: &CreateParams) -> Result<(), Fault> {
-        let limit = self.parts.loaded.settings.limits.max_input_bytes;
+        let limit = self.loaded().settings.limits.max_input_bytes;
         let texts = [
             ("system_prompt", &params.system_prompt),
             ("append_system_prompt", &params.append_system_prompt),

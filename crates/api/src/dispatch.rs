@@ -80,6 +80,7 @@ impl Api {
             "node.status" => answer(&self.status().await?),
             "node.diagnostics" => self.diagnostics().await,
             "node.config" => self.config(),
+            "node.reload" => self.reload(who).await,
             "node.check" => self.check_store().await,
             "node.drain" => self.stop(who, crate::StopRequest::Drain),
             "node.stop" => self.stop(who, crate::StopRequest::Stop),

@@ -32,8 +32,7 @@ impl Api {
                 .hint("give `workdir` (agentctl: -C DIR); the one in the file does not count"));
         }
         let most = self
-            .parts
-            .loaded
+            .loaded()
             .settings
             .limits
             .max_frame_bytes

@@ -47,7 +47,7 @@ mod validate;
 mod watch;
 mod words;
 
-pub use api::{Api, ConnectionCount, NodeFacts, NodeView, Parts, StopRequest};
+pub use api::{Api, ConnectionCount, NodeFacts, NodeView, Parts, Reload, StopRequest};
 pub use attach::Attachment;
 pub use dispatch::read_params;
 pub use live::{Push, Pushed};

@@ -54,7 +54,7 @@ impl Api {
 
     /// Refuses a budget above the operator's.
     fn below_ceiling(&self, budget: &Budget) -> Result<(), Fault> {
-        let Some(above) = self.parts.loaded.above_ceiling(budget) else {
+        let Some(above) = self.loaded().above_ceiling(budget) else {
             return Ok(());
         };
         let message = format!(

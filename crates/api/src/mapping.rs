@@ -23,7 +23,8 @@ impl Api {
         created: &SessionCreated,
         preset: Option<Preset>,
     ) -> Result<Option<PromptPart>, Fault> {
-        let settings = &self.parts.loaded.settings;
+        let loaded = self.loaded();
+        let settings = &loaded.settings;
         let wanted = match settings.agents.map {
             MapInPrompt::Never => false,
             MapInPrompt::React => preset.unwrap_or(settings.r#loop.preset) == Preset::React,

@@ -38,7 +38,7 @@ impl Api {
             outside.extend(outside_mentions(text));
         }
         outside.retain(|_| speaker.person);
-        let most = usize::try_from(self.parts.loaded.settings.agents.mentions).unwrap_or(usize::MAX);
+        let most = usize::try_from(self.loaded().settings.agents.mentions).unwrap_or(usize::MAX);
         let over = named.len().saturating_sub(most);
         named.truncate(most);
         outside.truncate(most);
@@ -92,7 +92,8 @@ impl Api {
     }
 
     fn attach_limits(&self) -> AttachLimits {
-        let settings = &self.parts.loaded.settings;
+        let loaded = self.loaded();
+        let settings = &loaded.settings;
         let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
         AttachLimits {
             lines: size(settings.tools.max_lines.into()),

@@ -43,7 +43,7 @@ impl fmt::Display for Scope {
 }
 
 /// Methods that answer once.
-const METHODS: [(&str, Scope); 36] = [
+const METHODS: [(&str, Scope); 37] = [
     ("session.create", Scope::Steer),
     ("session.get", Scope::Read),
     ("session.list", Scope::Read),
@@ -73,6 +73,7 @@ const METHODS: [(&str, Scope); 36] = [
     ("node.diagnostics", Scope::Read),
     ("node.config", Scope::Admin),
     ("node.check", Scope::Read),
+    ("node.reload", Scope::Admin),
     ("node.drain", Scope::Admin),
     ("node.stop", Scope::Admin),
     ("model.list", Scope::Read),

@@ -39,7 +39,7 @@ impl Api {
             socket: facts.socket.clone(),
             store: facts.store.clone(),
             data_dir: facts.data_dir.clone(),
-            model: facts.model.clone(),
+            model: self.parts.view.default_model(),
             sandbox: facts.sandbox.clone(),
             hot: stats.hot,
             sessions: self.read(|done| Read::Count { done }).await?,
@@ -81,7 +81,7 @@ impl Api {
 
     /// The settings that the daemon runs with.
     pub(crate) fn config(&self) -> Result<Value, Fault> {
-        answer(&self.parts.loaded.shown())
+        answer(&self.loaded().shown())
     }
 
     /// Looks for damage in the store, one look at a time: it reads everything, and goes on when its asker is gone.
@@ -115,6 +115,11 @@ impl Api {
                 Err(Fault::timeout("check_slow", what))
             }
         }
+    }
+
+    /// Reads the configuration again, with the keys and rules that it names.
+    pub(crate) async fn reload(&self, who: &Principal) -> Result<Value, Fault> {
+        answer(&self.parts.reload.reload(who).await?)
     }
 
     pub(crate) fn stop(&self, who: &Principal, request: StopRequest) -> Result<Value, Fault> {

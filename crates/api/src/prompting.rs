@@ -112,7 +112,8 @@ impl Api {
     }
 
     fn template(&self, model: &str, preset: Option<Preset>) -> &'static str {
-        let settings = &self.parts.loaded.settings;
+        let loaded = self.loaded();
+        let settings = &loaded.settings;
         let Some(model) = settings.models.get(model) else {
             return "";
         };

@@ -33,7 +33,7 @@ impl Api {
             check_state(state)?;
         }
         let overlay = self.overlay().await?;
-        let most = self.parts.loaded.settings.limits.list_rows.max(1);
+        let most = self.loaded().settings.limits.list_rows.max(1);
         let limit = if params.limit == 0 {
             most
         } else {

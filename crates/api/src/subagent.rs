@@ -38,7 +38,7 @@ impl Api {
         let prompt = self
             .sources(&parent.workdir, &parent.rules, &model, preset, definition)
             .await?;
-        let deepest = new.lineage.depth >= self.parts.loaded.settings.agents.max_depth;
+        let deepest = new.lineage.depth >= self.loaded().settings.agents.max_depth;
         let tools = self.narrowed(parent.tools, definition)?;
         let tools = allowed(fitting(tools, &limits, &prompt), deepest);
         let prompt = telling(prompt, &tools);

@@ -170,7 +170,7 @@ impl Api {
         let speaker = Speaker {
             session: SessionId::NIL,
             workdir,
-            mode: params.mode.unwrap_or(self.parts.loaded.settings.permission.mode),
+            mode: params.mode.unwrap_or(self.loaded().settings.permission.mode),
             rules: params.rules.clone(),
             person,
         };

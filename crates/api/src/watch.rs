@@ -55,7 +55,7 @@ impl Api {
             ));
         }
         params.kinds.iter().try_for_each(|kind| known(kind))?;
-        let queue = usize::try_from(self.settings().limits.attach_ring)
+        let queue = usize::try_from(self.loaded().settings.limits.attach_ring)
             .unwrap_or(usize::MAX)
             .clamp(8, 65_536);
         let viewer = self.next_viewer();

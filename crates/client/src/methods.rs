@@ -7,7 +7,7 @@ use agentd_protocol::{
     ApprovalListParams, AttachParams, CancelInputParams, CancelTurnParams, CreateParams, Created,
     DecideParams, Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, ForkParams,
     ImportParams, LifecycleParams, ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown,
-    PutBackDone, QueuedInput, RemoveRuleParams, RewindParams, RuleRow, SendParams, Sent, ServerRow,
+    PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RewindParams, RuleRow, SendParams, Sent, ServerRow,
     SessionParams, Summary, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
@@ -193,6 +193,14 @@ impl Client {
     /// [`ClientError`], with the daemon's fault if it refused.
     pub async fn check_store(&self) -> Result<Value, ClientError> {
         self.call("node.check", &json!({}), LONG).await
+    }
+
+    /// Has the daemon read configuration, rules and keys again.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn reload(&self) -> Result<Reloaded, ClientError> {
+        self.call("node.reload", &json!({}), WORK).await
     }
 
     /// Lets running work end and stops the daemon; answered at once.

@@ -31,7 +31,7 @@ impl Connection {
         let seat = Arc::clone(&self.seat);
         let _counted = self.api.connection_opened();
         let admitted = users.admit(&stream);
-        let limit = usize::try_from(self.api.settings().limits.max_frame_bytes).unwrap_or(usize::MAX);
+        let limit = usize::try_from(self.api.loaded().settings.limits.max_frame_bytes).unwrap_or(usize::MAX);
         let (read, write) = stream.into_split();
         let reader = FrameReader::new(read, FrameLimits::of_requests(limit), self.frames.account());
         let (answers, answers_rx) = mpsc::channel(ANSWERS);

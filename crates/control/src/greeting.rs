@@ -34,7 +34,8 @@ pub(crate) async fn greet(
     let Hello { client, .. } = hello;
     let client: String = client.chars().filter(|c| !c.is_control()).take(80).collect();
     tracing::debug!(%client, %who, protocol, "a client said hello");
-    let limits = &api.settings().limits;
+    let loaded = api.loaded();
+    let limits = &loaded.settings.limits;
     Ok(Some(Welcome {
         protocol,
         node: api.facts().node.clone(),

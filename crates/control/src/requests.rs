@@ -105,7 +105,7 @@ impl Shared {
                 "session.attach" => self.subscribe(id, self.api.attach(who, params)).await,
                 "fleet.watch" => self.subscribe(id, self.api.watch(who, params)).await,
                 "session.detach" => self.detach(params).map(Some),
-                "approval.decide" | "rule.remove" if !self.api.settings().control.local_approvals => {
+                "approval.decide" | "rule.remove" if !self.api.loaded().settings.control.local_approvals => {
                     Err(local_approvals_off())
                 }
                 _ => self.api.call(who, &method, params).await.map(Some),

@@ -39,10 +39,10 @@ pub async fn serve(mut listener: Listener, api: Arc<Api>, mut shutdown: watch::R
             return;
         }
     };
-    let most = usize::try_from(api.settings().limits.connections).unwrap_or(usize::MAX);
-    let reserved = usize::try_from(api.settings().limits.connections_reserved).unwrap_or(usize::MAX);
+    let most = usize::try_from(api.loaded().settings.limits.connections).unwrap_or(usize::MAX);
+    let reserved = usize::try_from(api.loaded().settings.limits.connections_reserved).unwrap_or(usize::MAX);
     let seats = Seats::new(most, reserved);
-    let frames = Arc::new(Budget::new(api.settings().limits.frames_bytes));
+    let frames = Arc::new(Budget::new(api.loaded().settings.limits.frames_bytes));
     let mut open = JoinSet::new();
     let (mut looks, mut trouble) = (interval(LOOK_EVERY), None);
     loop {

@@ -116,6 +116,14 @@ impl Actor for ModelClient {
                 state.counts.note(model, counted);
                 return Ok(());
             }
+            ModelMsg::Configure {
+                permits,
+                credentials,
+                rates,
+                patience_ms,
+            } => state
+                .admission
+                .configure(permits, credentials, &rates, patience_ms, now),
             ModelMsg::Wake { generation } => state.woken(generation),
             ModelMsg::Status { done } => {
                 done.answer(state.admission.status(now));

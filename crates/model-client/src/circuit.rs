@@ -66,6 +66,11 @@ impl Circuit {
         }
     }
 
+    /// Another number of calls may be in flight.
+    pub(crate) const fn resize(&mut self, permits: u32) {
+        self.permits = permits;
+    }
+
     /// The class of the failures that broke it.
     pub(crate) const fn class(&self) -> FailureClass {
         self.class

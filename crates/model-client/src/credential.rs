@@ -32,6 +32,13 @@ struct Window {
 }
 
 impl Window {
+    const fn resize(&mut self, permits: u32) {
+        if self.size == self.most || self.size > permits {
+            self.size = permits;
+        }
+        self.most = permits;
+    }
+
     fn answered(&mut self) {
         if self.size >= self.most {
             return;
@@ -63,6 +70,8 @@ struct Account {
 #[derive(Debug)]
 struct Slot {
     name: Option<String>,
+    /// The configuration has it no more; calls in flight may still come back.
+    retired: bool,
     running: u32,
     last_used: u64,
     window: Window,
@@ -81,6 +90,23 @@ enum Gate {
 }
 
 impl Slot {
+    const fn new(name: Option<String>, permits: u32, configured: Buckets) -> Self {
+        Self {
+            name,
+            retired: false,
+            running: 0,
+            last_used: 0,
+            window: Window {
+                size: permits,
+                most: permits,
+                answers: 0,
+                fresh_from: 0,
+            },
+            configured,
+            accounts: BTreeMap::new(),
+        }
+    }
+
     fn well(&self, model: &str, now: Timestamp) -> Well {
         self.accounts
             .get(model)
@@ -88,6 +114,9 @@ impl Slot {
     }
 
     fn gate(&self, model: &str, charge: &Charge, now: Timestamp) -> Gate {
+        if self.retired {
+            return Gate::Busy;
+        }
         match self.well(model, now) {
             Well::No { until, .. } => return Gate::Until(until),
             Well::Probing => return Gate::Busy,
@@ -131,6 +160,7 @@ pub(crate) struct Call<'a> {
 #[derive(Debug)]
 pub(crate) struct Credentials {
     slots: Vec<Slot>,
+    rates: RatesConfig,
     cooldowns: Cooldowns,
     used: u64,
 }
@@ -144,28 +174,47 @@ impl Credentials {
         cooldowns: Cooldowns,
         now: Timestamp,
     ) -> Self {
-        let slot = |name| Slot {
-            name,
-            running: 0,
-            last_used: 0,
-            window: Window {
-                size: permits,
-                most: permits,
-                answers: 0,
-                fresh_from: 0,
-            },
-            configured: Buckets::configured(rates, now),
-            accounts: BTreeMap::new(),
-        };
-        let slots = if names.is_empty() {
-            vec![slot(None)]
-        } else {
-            names.into_iter().map(|name| slot(Some(name))).collect()
-        };
-        Self {
-            slots,
+        let mut new = Self {
+            slots: Vec::new(),
+            rates: *rates,
             cooldowns,
             used: 0,
+        };
+        new.configure(names, permits, rates, now);
+        new
+    }
+
+    /// Takes over names and limits that were read again. One that was refused or out of quota is tried again: its key may
+    /// be another one by now.
+    pub(crate) fn configure(
+        &mut self,
+        names: Vec<String>,
+        permits: u32,
+        rates: &RatesConfig,
+        now: Timestamp,
+    ) {
+        let wanted: Vec<Option<String>> = if names.is_empty() {
+            vec![None]
+        } else {
+            names.into_iter().map(Some).collect()
+        };
+        let other_rates = self.rates != *rates;
+        self.rates = *rates;
+        for slot in &mut self.slots {
+            slot.retired = !wanted.contains(&slot.name);
+            slot.window.resize(permits);
+            if other_rates {
+                slot.configured = Buckets::configured(rates, now);
+            }
+            for account in slot.accounts.values_mut() {
+                account.health.try_another_key(now);
+            }
+        }
+        for name in wanted {
+            if !self.slots.iter().any(|slot| slot.name == name) {
+                let slot = Slot::new(name, permits, Buckets::configured(rates, now));
+                self.slots.push(slot);
+            }
         }
     }
 
@@ -201,7 +250,7 @@ impl Credentials {
     /// Until when none of them is well for this model, and why; `None` while one is, or while a call finds out.
     pub(crate) fn closed(&self, model: &str, now: Timestamp) -> Option<(Timestamp, FailureClass)> {
         let mut first: Option<(Timestamp, FailureClass)> = None;
-        for slot in &self.slots {
+        for slot in self.slots.iter().filter(|slot| !slot.retired) {
             let Well::No { until, class } = slot.well(model, now) else {
                 return None;
             };
@@ -215,7 +264,7 @@ impl Credentials {
     /// Another credential that is well for this model.
     pub(crate) fn other(&self, than: Index, model: &str, now: Timestamp) -> Option<&str> {
         let well = self.slots.iter().enumerate().filter(|(index, slot)| {
-            *index != than && matches!(slot.well(model, now), Well::Yes | Well::Probe)
+            *index != than && !slot.retired && matches!(slot.well(model, now), Well::Yes | Well::Probe)
         });
         let (_, slot) = well.min_by_key(|(_, slot)| (slot.running, slot.last_used))?;
         slot.name.as_deref()
@@ -314,6 +363,7 @@ impl Credentials {
         let mut told: Vec<_> = self
             .slots
             .iter()
+            .filter(|slot| !slot.retired)
             .flat_map(|slot| {
                 slot.accounts.iter().map(|(model, account)| {
                     let (health, until, class, failures) = account.health.told(now);

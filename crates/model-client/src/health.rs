@@ -114,6 +114,17 @@ impl Health {
         }
     }
 
+    /// The key may be another one by now: what the old one was refused for is found out again.
+    pub(crate) fn try_another_key(&mut self, now: Timestamp) {
+        if let State::Cooling {
+            class: FailureClass::Auth | FailureClass::QuotaExhausted,
+            ..
+        } = self.state
+        {
+            self.try_again(now);
+        }
+    }
+
     /// A call of this number goes. Returns whether it is the one that finds out.
     pub(crate) fn went(&mut self, number: u64) -> bool {
         if let State::Cooling { class, .. } = self.state {

@@ -16,6 +16,7 @@ mod attempt;
 mod bucket;
 mod call;
 mod circuit;
+mod configure;
 mod count;
 mod counts;
 mod credential;

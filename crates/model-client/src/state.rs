@@ -48,7 +48,7 @@ struct Refused {
 #[derive(Debug)]
 pub struct Admission<T> {
     pub(super) permits: u32,
-    patience_ms: u64,
+    pub(super) patience_ms: u64,
     /// Whether somebody does not wait any more.
     gone: fn(&T) -> bool,
     pub(super) queue: Queue<T>,

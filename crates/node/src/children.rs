@@ -1,6 +1,7 @@
 //! How the tree is put together: each singleton, what it is given, and the handles that point at its present incarnation.
 
 pub(crate) use crate::child::Child;
+use crate::reload::Present;
 use agentd_actor_kit::{
     Clock, FeedMsg, GateMsg, Handle, ModelMsg, Pointer, Stages, StoreMsg, SubagentPort, SupervisorMsg,
     ToolMsg,
@@ -14,12 +15,12 @@ use agentd_permission_gate::{GateArgs, PermissionGate};
 use agentd_provider::Registry as Models;
 use agentd_session_loop::{KidSpawner, Services, Sharing, Timing};
 use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
-use agentd_settings::{ContextConfig, OnExpiry, PermissionConfig, Settings, SideCallsConfig};
+use agentd_settings::{Loaded, RatesConfig, Settings};
 use agentd_store::Backend;
 use agentd_tool_executor::{ExecutorArgs, ToolExecutor};
 use agentd_tools::{Registry as Tools, Remote};
 use ractor::{Actor, ActorCell, ActorId, ActorProcessingErr, ActorRef, Message};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,9 +30,8 @@ const STOP: Duration = Duration::from_secs(5);
 /// What all children are made from.
 #[derive(Debug)]
 pub(crate) struct ChildArgs {
-    pub(crate) settings: Arc<Settings>,
+    pub(crate) present: Present,
     pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) models: Models,
     pub(crate) http: reqwest::Client,
     pub(crate) tools: Tools,
     pub(crate) servers: Option<Pool>,
@@ -41,6 +41,26 @@ pub(crate) struct ChildArgs {
     pub(crate) stages: Stages,
     pub(crate) subagents: Arc<SubagentPort>,
     pub(crate) home: Option<String>,
+}
+
+impl ChildArgs {
+    fn settings(&self) -> Arc<Loaded> {
+        self.present.settings.now()
+    }
+
+    /// The configured providers, and those that only a demo or a test has. One whose keys are missing now may have them
+    /// after a reload.
+    pub(crate) fn providers(&self) -> BTreeSet<String> {
+        let configured = self
+            .settings()
+            .settings
+            .providers
+            .keys()
+            .cloned()
+            .collect::<BTreeSet<_>>();
+        let used = self.present.models.now().providers().into_keys();
+        configured.into_iter().chain(used).collect()
+    }
 }
 
 /// The pointers that the root moves.
@@ -71,13 +91,12 @@ pub(crate) struct Handles {
 
 impl Children {
     /// Pointers for these providers; `on_fatal` is told when the store had to stop for good.
-    pub(crate) fn new(models: &Models, on_fatal: OnFatal) -> Self {
+    pub(crate) fn new(providers: BTreeSet<String>, on_fatal: OnFatal) -> Self {
         Self {
             feed: Pointer::new("the feed"),
             store: Pointer::new("the session store"),
-            models: models
-                .providers()
-                .into_keys()
+            models: providers
+                .into_iter()
                 .map(|name| (name, Pointer::new("the model client")))
                 .collect(),
             indexer: Pointer::new("the indexer"),
@@ -152,7 +171,7 @@ impl Children {
             Child::LoopSupervisor => {
                 let supervisor = SupervisorArgs {
                     services: Arc::new(self.services(args)),
-                    bounds: bounds(&args.settings),
+                    bounds: bounds(&args.settings().settings),
                 };
                 let supervisor = LoopSupervisor::start(supervisor, root).await?;
                 Ok(point(&self.supervisor, supervisor))
@@ -171,7 +190,7 @@ impl Children {
 
     fn gate_args(&self, args: &ChildArgs) -> GateArgs {
         GateArgs {
-            rules: args.settings.permission.clone(),
+            rules: args.settings().settings.permission.clone(),
             home: args.home.clone(),
             store: self.store.handle(),
             clock: args.clock,
@@ -186,7 +205,7 @@ impl Children {
             feed: handles.feed,
             gate: handles.gate,
             tools: handles.tools,
-            models: agentd_session_loop::Models::new(args.models.clone(), handles.models),
+            models: agentd_session_loop::Models::new(args.present.models.clone(), handles.models),
             workers: Box::new(KidSpawner {
                 http: args.http.clone(),
                 store: self.store.handle(),
@@ -197,11 +216,11 @@ impl Children {
             hooks: hooks(args),
             subagents: Arc::clone(&args.subagents),
             stages: args.stages.clone(),
-            config: Arc::new(core_config(&args.settings)),
+            config: args.present.core.clone(),
             sandbox: args.executor.sandboxing.level(),
-            sharing: Sharing::from(&args.settings.scheduler),
+            sharing: Sharing::from(&args.settings().settings.scheduler),
             timing: Timing {
-                idle: args.settings.node.idle_passivate,
+                idle: args.settings().settings.node.idle_passivate,
                 ..Timing::default()
             },
         }
@@ -226,7 +245,7 @@ impl Children {
 }
 
 fn feed_args(args: &ChildArgs) -> FeedArgs {
-    let ring = args.settings.limits.attach_ring_bytes;
+    let ring = args.settings().settings.limits.attach_ring_bytes;
     FeedArgs {
         committed: args.backend.committed(),
         limits: FeedLimits {
@@ -237,19 +256,49 @@ fn feed_args(args: &ChildArgs) -> FeedArgs {
 }
 
 fn client_args(args: &ChildArgs, provider: &str) -> ClientArgs {
+    let (loaded, models) = (args.settings(), args.present.models.now());
+    let config = client_config(&loaded.settings, &models, provider);
     ClientArgs {
         provider: provider.to_owned(),
-        permits: args.models.providers().get(provider).copied().unwrap_or(1),
-        credentials: args.models.credentials(provider),
-        rates: args
-            .settings
-            .providers
-            .get(provider)
-            .map(|provider| provider.rates)
-            .unwrap_or_default(),
-        scheduler: args.settings.scheduler.clone(),
-        patience_ms: args.settings.retry.cap_ms,
+        permits: config.permits,
+        credentials: config.credentials,
+        rates: config.rates,
+        scheduler: loaded.settings.scheduler.clone(),
+        patience_ms: config.patience_ms,
         clock: args.clock,
+    }
+}
+
+/// What the configuration says of one provider's calls.
+#[derive(Debug)]
+pub(crate) struct ClientConfig {
+    permits: u32,
+    credentials: Vec<String>,
+    rates: RatesConfig,
+    patience_ms: u64,
+}
+
+impl ClientConfig {
+    pub(crate) fn message(self) -> ModelMsg {
+        ModelMsg::Configure {
+            permits: self.permits,
+            credentials: self.credentials,
+            rates: self.rates,
+            patience_ms: self.patience_ms,
+        }
+    }
+}
+
+pub(crate) fn client_config(settings: &Settings, models: &Models, provider: &str) -> ClientConfig {
+    let configured = settings.providers.get(provider);
+    let permits = models.providers().get(provider).copied();
+    ClientConfig {
+        permits: permits
+            .or_else(|| configured.map(|provider| provider.max_concurrent))
+            .unwrap_or(1),
+        credentials: models.credentials(provider),
+        rates: configured.map(|provider| provider.rates).unwrap_or_default(),
+        patience_ms: settings.retry.cap_ms,
     }
 }
 
@@ -293,84 +342,5 @@ fn hooks(args: &ChildArgs) -> Hooks {
         executor.sandboxing,
         executor.spill_dir,
     );
-    Hooks::new(&args.settings.hooks, Arc::new(launch))
-}
-
-/// How long judging may take: the gate is asked again when a hook changed the input.
-fn judge_timeout_ms(settings: &Settings) -> u64 {
-    let gate = agentd_turn::Config::default().judge_timeout_ms;
-    let hooks = settings.hooks.longest_before();
-    if hooks.is_zero() {
-        return gate;
-    }
-    let hooks = u64::try_from(hooks.as_millis()).unwrap_or(u64::MAX);
-    gate.saturating_mul(2).saturating_add(hooks)
-}
-
-/// What an approval does whose time is over.
-fn on_expiry(permission: &PermissionConfig) -> agentd_turn::OnExpiry {
-    match permission.on_expiry {
-        OnExpiry::Deny => agentd_turn::OnExpiry::Deny,
-        OnExpiry::Wait => agentd_turn::OnExpiry::Wait,
-        OnExpiry::Escalate => agentd_turn::OnExpiry::Escalate {
-            levels: u32::try_from(permission.escalate_to.len()).unwrap_or(u32::MAX),
-        },
-    }
-}
-
-/// A share as thousandths.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a share between 0 and 1, as it was checked"
-)]
-fn permille(share: f64) -> u64 {
-    (share * 1_000.0).round() as u64
-}
-
-/// What models are asked beside the turns.
-fn side_rules(config: &SideCallsConfig) -> agentd_turn::SideRules {
-    agentd_turn::SideRules {
-        model: config.model.clone(),
-        titles: config.titles,
-        summaries: config.summaries,
-        intents: config.intents,
-        intent_below_permille: u32::try_from(permille(config.intent_below)).unwrap_or(0),
-        max_output: config.max_tokens,
-        within_ms: config.timeout_ms,
-    }
-}
-
-/// The settings of the pure core.
-fn context_rules(config: &ContextConfig) -> agentd_turn::ContextRules {
-    agentd_turn::ContextRules {
-        compact_at_permille: permille(config.compact_at),
-        keep_recent_tokens: config.keep_recent_tokens,
-        reserve_tokens: config.reserve_tokens,
-        prune_protect_tokens: config.prune_protect_tokens,
-        prune_min_tokens: config.prune_min_tokens,
-        summary_ms: config.summary_timeout_ms,
-        count_margin_permille: permille(config.count_margin),
-        count_ms: config.count_timeout_ms,
-    }
-}
-
-fn core_config(settings: &Settings) -> agentd_turn::Config {
-    agentd_turn::Config {
-        intent_patterns: settings.r#loop.intent_patterns.clone(),
-        judge_timeout_ms: judge_timeout_ms(settings),
-        hooks: settings.hooks.heard(),
-        stop_rounds: settings.hooks.stop_rounds,
-        max_children: settings.agents.max_children,
-        max_depth: settings.agents.max_depth,
-        max_retries: settings.retry.max_retries,
-        base_ms: settings.retry.base_ms,
-        cap_ms: settings.retry.cap_ms,
-        park_ms: settings.retry.park_ms,
-        on_expiry: on_expiry(&settings.permission),
-        max_queue: settings.limits.queue_inputs as usize,
-        context: context_rules(&settings.context),
-        side: side_rules(&settings.side_calls),
-        ..agentd_turn::Config::default()
-    }
+    Hooks::new(&args.settings().settings.hooks, Arc::new(launch))
 }

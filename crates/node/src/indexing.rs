@@ -36,7 +36,7 @@ pub(crate) fn args(
 
 /// The tool executor with the way to the indexer, unless there is to be no search.
 pub(crate) fn searching(args: &ChildArgs, indexer: Handle<IndexMsg>) -> ExecutorArgs {
-    let search = IndexHandle::new(indexer, &args.settings.index);
+    let search = IndexHandle::new(indexer, &args.present.settings.now().settings.index);
     ExecutorArgs {
         search: search.map(|search| Arc::new(search) as _),
         ..args.executor.clone()

@@ -7,6 +7,7 @@
 
 mod child;
 mod children;
+mod core;
 mod error;
 mod herald;
 mod indexing;
@@ -17,6 +18,7 @@ mod named_files;
 mod node;
 mod notify;
 mod paths;
+mod reload;
 mod reminder;
 mod root;
 mod rotated;

@@ -4,22 +4,23 @@ use crate::children::Handles;
 use crate::error::NodeError;
 use crate::herald::Herald;
 use crate::paths::Paths;
+use crate::reload::{Present, Reloader};
 use crate::root::{Health, RootMsg, Tree};
 use crate::rotated::Rotated;
 use crate::scribe::Scribe;
 use crate::scribe_audit::Audit;
 use crate::start::Ground;
-use crate::view::View;
+use crate::view::{View, model_note};
 use agentd_actor_kit::{Clock, StageDone, Stages, SupervisorMsg};
 use agentd_api::{Api, NodeFacts, Parts, StopRequest, SubagentApi};
 use agentd_mcp::Pool;
-use agentd_provider::Registry;
 use agentd_provider::demo::Demo;
 use agentd_sandbox::{Sandboxing, level_in_words, recorded};
-use agentd_settings::{Loaded, Settings};
+use agentd_settings::{Loaded, Settings, Sources};
 use agentd_store::{Backend, Mirror};
 use agentd_webhook::Webhooks;
 use ractor::ActorRef;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -50,6 +51,8 @@ pub struct NodeArgs {
     pub demo: Option<Demo>,
     /// Go on with a database that has lost a part of what it acknowledged.
     pub accept_loss: bool,
+    /// Where the configuration came from, for a reload.
+    pub sources: Sources,
 }
 
 /// How a node ended.
@@ -88,6 +91,7 @@ impl Node {
     pub async fn start(args: NodeArgs) -> Result<Self, NodeError> {
         let settings = Arc::new(args.loaded.settings.clone());
         tracing::info!(data = %args.paths.data_dir.display(), "agentd starts");
+        let hangup = crate::reload::hangup()?;
         let listener = listen(&args.paths.socket).await?;
         let ground = Ground::open(&settings, &args.paths, args.accept_loss).await?;
         let backend = Arc::clone(&ground.backend);
@@ -95,41 +99,41 @@ impl Node {
         end_orphans(&args.paths.data_dir).await?;
         let models = crate::start::models(&settings, &args.environment, args.demo, &ground.http).await;
         let model_note = model_note(&models);
+        let present = Present::new(args.loaded.clone(), models);
         let clock = Clock::System;
         let (stages, told) = stages(&settings);
         let times = (clock, stages);
-        let child_args = crate::start::child_args(&args, &settings, &ground, &models, times).await?;
+        let child_args = crate::start::child_args(&args, &settings, &ground, &present, times).await?;
         let sandboxing = child_args.executor.sandboxing.clone();
         let (registry, servers) = (child_args.tools.clone(), child_args.servers.clone());
         let subagents = Arc::clone(&child_args.subagents);
         let tree = Tree::start(child_args).await?;
         let (root, handles, health) = (tree.root, tree.handles, tree.health);
         let (stop_tx, stop_requests) = mpsc::channel(4);
+        let (reload, reloads) = Reloader::start(&args, present.clone(), (&handles, ground.http), clock);
         let parts = Parts {
             supervisor: handles.supervisor.clone(),
             store: handles.store.clone(),
             feed: handles.feed.clone(),
             gate: handles.gate.clone(),
             backend: Arc::clone(&backend),
-            view: Arc::new(View::new(models, &handles, &health, servers.clone())),
+            view: Arc::new(View::new(present.models, &handles, &health, servers.clone())),
             registry,
             places: crate::start::places(&settings, &args.environment),
-            loaded: Arc::new(args.loaded.clone()),
+            loaded: present.settings,
+            reload: Arc::clone(&reload),
             clock,
-            facts: facts(&args.loaded, &args.paths, &model_note, clock, &sandboxing),
-            stop: stop_tx,
+            facts: facts(&args.loaded, &args.paths, clock, &sandboxing),
+            stop: stop_tx.clone(),
         };
         let (stop_serving, serving) = watch::channel(false);
-        let committed = *backend.committed().borrow();
         let api = Arc::new(Api::new(parts));
         subagents.open(Box::new(SubagentApi(Arc::clone(&api))));
         let mut tasks = vec![tokio::spawn(agentd_control::serve(listener, api, serving))];
-        tasks.extend(scribe(&settings, &args.paths, &handles, (committed, told))?);
-        let since = (committed, clock);
-        tasks.extend(herald(&settings, &args.environment, &handles, since)?);
-        tasks.push(tokio::spawn(crate::upkeep::upkeep(Arc::clone(&backend), clock)));
-        let places = crate::modes::places(&args.paths.data_dir, &args.paths.socket);
-        tasks.push(tokio::spawn(crate::modes::watch(places)));
+        // A demo belongs to its terminal.
+        let leaves = args.demo.map(|_| stop_tx);
+        tasks.push(tokio::spawn(crate::reload::on_hangup(hangup, reload, leaves)));
+        tasks.extend(beside(&args, (&handles, &backend), (told, reloads), clock)?);
         Ok(Self {
             mirror: crate::start::mirror(&settings, &args.paths, &backend)?,
             default_socket: args.paths.is_default(),
@@ -245,6 +249,28 @@ impl Node {
     }
 }
 
+/// What goes on beside the actors: the side files, webhooks, upkeep, the watch over modes.
+fn beside(
+    args: &NodeArgs,
+    (handles, backend): (&Handles, &Arc<dyn Backend>),
+    (stages, reloads): (Option<mpsc::Receiver<StageDone>>, mpsc::Receiver<Value>),
+    clock: Clock,
+) -> Result<Vec<JoinHandle<()>>, NodeError> {
+    let settings = &args.loaded.settings;
+    let committed = *backend.committed().borrow();
+    let mut tasks = Vec::from_iter(scribe(
+        settings,
+        &args.paths,
+        handles,
+        (committed, stages, reloads),
+    )?);
+    tasks.extend(herald(settings, &args.environment, handles, (committed, clock))?);
+    tasks.push(tokio::spawn(crate::upkeep::upkeep(Arc::clone(backend), clock)));
+    let places = crate::modes::places(&args.paths.data_dir, &args.paths.socket);
+    tasks.push(tokio::spawn(crate::modes::watch(places)));
+    Ok(tasks)
+}
+
 async fn end_orphans(data_dir: &Path) -> Result<(), NodeError> {
     let ended = agentd_sandbox::end_orphans(data_dir)
         .await
@@ -269,7 +295,7 @@ async fn fatal(health: &mut watch::Receiver<Health>) -> String {
     }
 }
 
-fn facts(loaded: &Loaded, paths: &Paths, model: &str, clock: Clock, sandboxing: &Sandboxing) -> NodeFacts {
+fn facts(loaded: &Loaded, paths: &Paths, clock: Clock, sandboxing: &Sandboxing) -> NodeFacts {
     let settings = &loaded.settings;
     NodeFacts {
         node: crate::start::node_name(settings),
@@ -279,7 +305,6 @@ fn facts(loaded: &Loaded, paths: &Paths, model: &str, clock: Clock, sandboxing: 
         socket: paths.socket.display().to_string(),
         store: agentd_settings::mask_url(&settings.store.url),
         data_dir: paths.data_dir.display().to_string(),
-        model: model.to_owned(),
         sandbox: match sandboxing {
             Sandboxing::Missing(_) => "missing".to_owned(),
             Sandboxing::None | Sandboxing::Walls { .. } => {
@@ -319,7 +344,7 @@ fn scribe(
     settings: &Settings,
     paths: &Paths,
     handles: &Handles,
-    (committed, stages): (u64, Option<mpsc::Receiver<StageDone>>),
+    (committed, stages, reloads): (u64, Option<mpsc::Receiver<StageDone>>, mpsc::Receiver<Value>),
 ) -> Result<Option<JoinHandle<()>>, NodeError> {
     let (max_bytes, files) = (settings.log.max_bytes, settings.log.files);
     let (trace, audit) = (paths.logs().join("trace.jsonl"), paths.logs().join("audit.jsonl"));
@@ -349,15 +374,6 @@ fn scribe(
         handles.store.clone(),
         Some(after),
     )
-    .hearing(stages);
+    .hearing(stages, reloads);
     Ok(Some(tokio::spawn(scribe.run())))
-}
-
-/// The default model, why it is that one, and what it lacks.
-fn model_note(models: &Registry) -> String {
-    let (name, why) = (models.default_model(), models.default_reason());
-    match models.get(name) {
-        Ok(_) => format!("{name} ({why})"),
-        Err(unusable) => format!("{name} ({why}), but it cannot be used: {}", unusable.reason),
-    }
 }

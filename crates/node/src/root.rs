@@ -76,7 +76,7 @@ impl Tree {
     /// Starts the root and all singletons.
     pub(crate) async fn start(child_args: ChildArgs) -> Result<Self, NodeError> {
         let (health_tx, health) = watch::channel(Health::default());
-        let children = Children::new(&child_args.models, Health::on_fatal(&health_tx));
+        let children = Children::new(child_args.providers(), Health::on_fatal(&health_tx));
         let handles = children.handles();
         let args = RootArgs {
             child_args,

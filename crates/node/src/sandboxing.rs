@@ -11,7 +11,7 @@ use agentd_sandbox::{
     Bounds, Environment, Findings, Hidden, Network, ProbeSpec, RISK_OF_NONE, Refusal, Sandboxing, Wanted,
     choose, gaps_in_words, half_of_the_machine, level_in_words, note_choice, probe, readable,
 };
-use agentd_settings::{PermissionConfig, SandboxChoice, SandboxConfig};
+use agentd_settings::{PermissionConfig, RuleConfig, SandboxChoice, SandboxConfig};
 use agentd_web::SystemResolver;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -115,6 +115,18 @@ pub(crate) fn hidden(permission: &PermissionConfig, home: Option<&str>) -> Resul
     Ok(Hidden::by(move |workdir, path| {
         policy.denies_reading(&workdir.to_string_lossy(), &path.to_string_lossy())
     }))
+}
+
+/// The configured rules that forbid reading: the walls are made from them.
+pub(crate) fn denied_reads(permission: &PermissionConfig, home: Option<&str>) -> Vec<String> {
+    let rules = permission.builtin.iter().chain(&permission.rules);
+    rules
+        .map(RuleConfig::text)
+        .filter(|text| {
+            let rule = agentd_policy::Rule::parse(text, agentd_policy::Source::Operator);
+            rule.is_ok_and(|rule| Policy::new(home).with(vec![rule]).has_denied_reads())
+        })
+        .collect()
 }
 
 /// The way to the hosts that the settings list, if they list any.

@@ -36,6 +36,9 @@ pub(crate) struct Scribe {
     steps: BTreeMap<SessionId, u32>,
     cursor: Option<u64>,
     stages: Option<mpsc::Receiver<StageDone>>,
+    reloads: Option<mpsc::Receiver<Value>>,
+    /// A reload that is not in the audit file yet.
+    reload: Option<Value>,
 }
 
 impl Scribe {
@@ -54,12 +57,19 @@ impl Scribe {
             steps: BTreeMap::new(),
             cursor: after,
             stages: None,
+            reloads: None,
+            reload: None,
         }
     }
 
-    /// It also writes down the stages of calls, which no log has.
-    pub(crate) fn hearing(mut self, stages: Option<mpsc::Receiver<StageDone>>) -> Self {
+    /// It also writes down the stages of calls and the reloads, which no log has.
+    pub(crate) fn hearing(
+        mut self,
+        stages: Option<mpsc::Receiver<StageDone>>,
+        reloads: mpsc::Receiver<Value>,
+    ) -> Self {
         self.stages = stages;
+        self.reloads = Some(reloads);
         self
     }
 
@@ -101,6 +111,7 @@ impl Scribe {
 
     async fn round(&mut self, frames: &mut mpsc::Receiver<FeedFrame>) -> io::Result<()> {
         self.catch_up().await?;
+        self.write_reload()?;
         self.follow(frames).await
     }
 
@@ -110,6 +121,11 @@ impl Scribe {
                 frame = frames.recv() => frame,
                 Some(done) = next(&mut self.stages) => {
                     self.write_stage(&done);
+                    continue;
+                }
+                Some(reload) = next(&mut self.reloads) => {
+                    self.reload = Some(reload);
+                    self.write_reload()?;
                     continue;
                 }
             };
@@ -124,6 +140,15 @@ impl Scribe {
                 FeedFrame::Lagged => return Ok(()),
             }
         }
+    }
+
+    /// A line that could not be written is kept for the next round.
+    fn write_reload(&mut self) -> io::Result<()> {
+        if let (Some(file), Some(line)) = (&mut self.audit, &self.reload) {
+            file.write(line)?;
+        }
+        self.reload = None;
+        Ok(())
     }
 
     fn write_stage(&mut self, done: &StageDone) {
@@ -199,10 +224,10 @@ impl Scribe {
     }
 }
 
-/// The next stage; without anybody who tells them there never is one.
-async fn next(stages: &mut Option<mpsc::Receiver<StageDone>>) -> Option<StageDone> {
-    match stages {
-        Some(stages) => stages.recv().await,
+/// The next of these; without anybody who tells them there never is one.
+async fn next<T>(told: &mut Option<mpsc::Receiver<T>>) -> Option<T> {
+    match told {
+        Some(told) => told.recv().await,
         None => std::future::pending().await,
     }
 }

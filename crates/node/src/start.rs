@@ -4,6 +4,7 @@ use crate::children::ChildArgs;
 use crate::error::NodeError;
 use crate::node::NodeArgs;
 use crate::paths::Paths;
+use crate::reload::Present;
 use agentd_actor_kit::{Clock, Stages};
 use agentd_permission_gate::RuleProblem;
 use agentd_prompt::Places;
@@ -159,16 +160,15 @@ pub(crate) async fn child_args(
     args: &NodeArgs,
     settings: &Arc<Settings>,
     Ground { backend, http }: &Ground,
-    models: &Models,
+    present: &Present,
     (clock, stages): (Clock, Stages),
 ) -> Result<ChildArgs, NodeError> {
     let executor = executor(settings, &args.environment, &args.paths).await?;
     let servers = crate::tool_servers::pool(&settings.mcp, &args.environment, &executor)?;
     let indexer = crate::indexing::args(args, settings, http, clock)?;
     Ok(ChildArgs {
-        settings: Arc::clone(settings),
+        present: present.clone(),
         backend: Arc::clone(backend),
-        models: models.clone(),
         http: http.clone(),
         tools: Tools::builtin(&executor.tools),
         indexer,

@@ -8,6 +8,7 @@ use agentd_api::NodeView;
 use agentd_mcp::Pool;
 use agentd_protocol::{CredentialHealth, CredentialStatus, ModelStatus, ServerRow};
 use agentd_provider::Registry as Models;
+use agentd_settings::Live;
 use agentd_tools::{Remote, Tool};
 use async_trait::async_trait;
 use std::collections::BTreeMap;
@@ -20,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The node as the api sees it.
 #[derive(Debug)]
 pub(crate) struct View {
-    models: Models,
+    models: Live<Models>,
     clients: BTreeMap<String, Handle<ModelMsg>>,
     health: watch::Receiver<Health>,
     servers: Option<Pool>,
@@ -28,7 +29,7 @@ pub(crate) struct View {
 
 impl View {
     pub(crate) fn new(
-        models: Models,
+        models: Live<Models>,
         handles: &Handles,
         health: &watch::Receiver<Health>,
         servers: Option<Pool>,
@@ -45,7 +46,7 @@ impl View {
 #[async_trait]
 impl NodeView for View {
     async fn models(&self) -> Vec<ModelStatus> {
-        let mut rows = self.models.rows();
+        let mut rows = self.models.now().rows();
         for (provider, client) in &self.clients {
             // A client that does not answer shows as idle; that it is down is in the log.
             let Ok(status) = client.call(PATIENCE, |done| ModelMsg::Status { done }).await else {
@@ -61,6 +62,10 @@ impl NodeView for View {
             }
         }
         rows
+    }
+
+    fn default_model(&self) -> String {
+        model_note(&self.models.now())
     }
 
     fn restarts(&self) -> u64 {
@@ -89,7 +94,7 @@ impl View {
             let of_model = status.credentials.iter().filter(|(name, _)| name == model);
             of_model.map(|(_, credential)| credential.clone())
         };
-        let names = self.models.credentials(provider);
+        let names = self.models.now().credentials(provider);
         if names.is_empty() {
             return used()
                 .filter(|credential| credential.health != CredentialHealth::Ok)
@@ -111,5 +116,14 @@ impl View {
                     .unwrap_or_else(|| fresh(name))
             })
             .collect()
+    }
+}
+
+/// The default model, why it is that one, and what it lacks.
+pub(crate) fn model_note(models: &Models) -> String {
+    let (name, why) = (models.default_model(), models.default_reason());
+    match models.get(name) {
+        Ok(_) => format!("{name} ({why})"),
+        Err(unusable) => format!("{name} ({why}), but it cannot be used: {}", unusable.reason),
     }
 }

@@ -103,6 +103,10 @@ impl Actor for PermissionGate {
             } => state.add(me, &rule, approval, by, done),
             GateMsg::RemoveRule { rule, by, done } => state.remove(me, rule, by, done),
             GateMsg::RuleStored { rule, stored } => state.rules.change([(rule, stored)])?,
+            GateMsg::Configure { permission, done } => {
+                let configured = state.rules.configure(&permission);
+                done.answer(configured.map_err(|error| error.to_string()));
+            }
             GateMsg::WhollyDenied { tools, rules, done } => {
                 done.answer(state.rules.wholly_denied(tools, &rules));
             }

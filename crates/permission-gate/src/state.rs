@@ -123,6 +123,14 @@ impl Rules {
         })
     }
 
+    /// Replaces the rules of the configuration; those that people made stay.
+    pub(crate) fn configure(&mut self, config: &PermissionConfig) -> Result<(), GateError> {
+        self.configured = Policy::new(self.configured.home())
+            .with(configured_rules(config)?)
+            .protecting(config.protected()?);
+        self.change([])
+    }
+
     /// A rule as the stream writes it, checked.
     pub(crate) fn normal(text: &str) -> Result<String, GateError> {
         Ok(Rule::parse(text, Source::Always)?.line())

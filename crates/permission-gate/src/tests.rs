@@ -193,6 +193,33 @@ async fn i1_an_always_rule_is_answered_for_when_it_is_durable_and_survives_a_res
 }
 
 #[tokio::test]
+async fn i7_new_rules_of_the_configuration_are_in_force_at_once_and_those_of_people_stay() {
+    let (_, store) = store().await;
+    let (_, handle) = gate(args(&store)).await;
+    assert_eq!(add(&handle, "Bash(make)").await, Ok(()));
+    let configure = |kind, rule: &str| {
+        let rules = vec![RuleConfig::new(kind, rule)];
+        let permission = Box::new(PermissionConfig {
+            rules,
+            builtin: Vec::new(),
+            ..PermissionConfig::default()
+        });
+        handle.call(SOON, |done| GateMsg::Configure { permission, done })
+    };
+    assert_eq!(kind(&handle, "curl x").await, VerdictKind::Deny);
+    configure(VerdictKind::Allow, "Bash(curl:*)")
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!(kind(&handle, "curl x").await, VerdictKind::Allow);
+    let refused = configure(VerdictKind::Deny, "Bash(").await.unwrap();
+    assert!(refused.is_err(), "the old rules stay");
+    for command in ["curl x", "make"] {
+        assert_eq!(kind(&handle, command).await, VerdictKind::Allow, "{command}");
+    }
+}
+
+#[tokio::test]
 async fn i9_a_gate_that_was_fenced_off_reads_what_is_new_and_goes_on() {
     let (_, store) = store().await;
     let (_, one) = gate(args(&store)).await;

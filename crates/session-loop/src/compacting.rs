@@ -83,7 +83,7 @@ impl Shell {
     async fn shrink(&mut self, wanted: Shrinking) {
         // A hook that may veto a compaction is asked here, and its veto is `Shrunk::Vetoed`.
         tracing::debug!(session = %self.session, how = ?wanted.how, cause = wanted.cause.as_str(), "shorter");
-        let rules = self.services.config.context;
+        let rules = self.services.config.now().context;
         let target = wanted.target_tokens;
         let transcript = &self.transcript;
         let shrunk = match wanted.how {

@@ -16,7 +16,6 @@ use agentd_tools::FilesSeen;
 use agentd_transcript::{Rewinds, Transcript};
 use agentd_turn::Agent;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes of the log that are read at once.
@@ -44,7 +43,7 @@ impl Folded {
         Self {
             session,
             epoch,
-            agent: Agent::new(session, Arc::clone(&services.config)),
+            agent: Agent::new(session, services.config.now()),
             transcript: Transcript::new(),
             seen: FilesSeen::default(),
             system: String::new(),

@@ -4,6 +4,7 @@ use crate::request::Sample;
 use agentd_actor_kit::{Handle, ModelMsg};
 use agentd_protocol::TurnError;
 use agentd_provider::{ModelSpec, Registry, may_count};
+use agentd_settings::Live;
 use agentd_turn::ModelFacts;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,16 +12,16 @@ use std::sync::Arc;
 /// The configured models and the model clients, one per provider.
 #[derive(Debug, Default)]
 pub struct Models {
-    registry: Registry,
+    registry: Live<Registry>,
     clients: BTreeMap<String, Handle<ModelMsg>>,
     samples: BTreeMap<String, Sample>,
 }
 
 impl Models {
-    /// Models, and by provider's name who admits their calls.
+    /// Models, and by provider's name who admits their calls. Those that a reload adds have no sample.
     #[must_use]
-    pub fn new(registry: Registry, clients: BTreeMap<String, Handle<ModelMsg>>) -> Self {
-        let rows = registry.rows().into_iter();
+    pub fn new(registry: Live<Registry>, clients: BTreeMap<String, Handle<ModelMsg>>) -> Self {
+        let rows = registry.now().rows().into_iter();
         Self {
             samples: rows.map(|row| (row.name, Sample::new())).collect(),
             registry,
@@ -58,7 +59,7 @@ impl Models {
 
     /// A model, ready to be called.
     pub(crate) fn get(&self, name: &str) -> Result<(Arc<ModelSpec>, Handle<ModelMsg>), TurnError> {
-        let spec = self.registry.get(name).map_err(|unusable| TurnError {
+        let spec = self.registry.now().get(name).map_err(|unusable| TurnError {
             class: "initialization_failed".to_owned(),
             message: unusable.to_string(),
         })?;

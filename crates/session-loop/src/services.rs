@@ -6,6 +6,7 @@ use crate::workers::Workers;
 use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, Stages, StoreMsg, SubagentPort, ToolMsg};
 use agentd_hooks::Hooks;
 use agentd_protocol::SandboxLevel;
+use agentd_settings::Live;
 use agentd_tools::{Registry, Remote};
 use agentd_turn::Config;
 use std::sync::Arc;
@@ -38,8 +39,8 @@ pub struct Services {
     pub subagents: Arc<SubagentPort>,
     /// Where the stages of calls are told.
     pub stages: Stages,
-    /// Settings of the core.
-    pub config: Arc<Config>,
+    /// Settings of the core; a session has those of the moment when it was loaded.
+    pub config: Live<Config>,
     /// How commands are confined.
     pub sandbox: SandboxLevel,
     /// Who shares a provider, and who goes first.

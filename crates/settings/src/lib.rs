@@ -15,12 +15,14 @@ mod error;
 mod hooks;
 mod index;
 mod layer;
+mod live;
 mod load;
 mod mcp;
 mod models;
 mod origin;
 mod preset;
 mod ranges;
+mod reload;
 mod rules;
 mod sandbox;
 mod session;
@@ -39,6 +41,7 @@ pub use daemon::{ControlConfig, LimitsConfig, LogConfig, NodeConfig, StoreConfig
 pub use error::{Problem, SettingsError};
 pub use hooks::{HOOK_ROUNDS, HookConfig, HookFallback, HooksConfig};
 pub use index::{EmbeddingConfig, IndexConfig, Indexing};
+pub use live::Live;
 pub use load::{Loaded, Sources, load};
 pub use mcp::{McpConfig, McpSandbox, McpScope, McpServer};
 pub use models::{
@@ -46,6 +49,7 @@ pub use models::{
     ProviderConfig, RatesConfig, RetryConfig, SchedulerConfig, ThinkingForm, ThinkingSwitch,
 };
 pub use origin::Origin;
+pub use reload::Reload;
 pub use rules::{RuleConfig, RuleExamples};
 pub use sandbox::{Network, Reachable, SandboxChoice, SandboxConfig};
 pub use session::{

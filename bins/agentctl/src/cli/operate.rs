@@ -17,6 +17,8 @@ pub(crate) struct DaemonArgs {
 pub(crate) enum DaemonVerb {
     /// Show its process, store, model and load
     Status,
+    /// Read configuration, rules and keys again; SIGHUP does the same
+    Reload,
     /// Let running calls end, refuse new work, then stop
     Drain,
     /// Stop at once; what runs is taken up again at the next start

@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::{Paint, age, one_line};
 use agentd_client::Client;
-use agentd_protocol::{NodeStatus, PROTOCOL_VERSIONS, Timestamp};
+use agentd_protocol::{NodeStatus, PROTOCOL_VERSIONS, Reloaded, Timestamp};
 use serde::Serialize;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -27,6 +27,12 @@ pub(crate) async fn daemon(ctx: &mut Ctx, verb: DaemonVerb) -> Result<Exit, Fail
             ctx.out
                 .object(&status, &name, |paint| status_text(&status, paint, now()))?;
         }
+        DaemonVerb::Reload => {
+            let reloaded = client.reload().await?;
+            ctx.out.object(&reloaded, &reloaded.changed.join("\n"), |_| {
+                reload_text(&reloaded)
+            })?;
+        }
         DaemonVerb::Stop => {
             client.stop().await?;
             gone(ctx, &client, GONE_DEADLINE, "stopped").await?;
@@ -39,6 +45,23 @@ pub(crate) async fn daemon(ctx: &mut Ctx, verb: DaemonVerb) -> Result<Exit, Fail
         }
     }
     Ok(Exit::OK)
+}
+
+fn reload_text(done: &Reloaded) -> String {
+    let line = |what: &str, keys: &[String]| match keys {
+        [] => String::new(),
+        keys => format!("{what}: {}\n", one_line(&keys.join(", "), 2_000)),
+    };
+    let tried = match done.tried {
+        0 => String::new(),
+        1 => "1 session that waited for a credential tries again\n".to_owned(),
+        several => format!("{several} sessions that waited for a credential try again\n"),
+    };
+    let changed = match done.changed.as_slice() {
+        [] => "reloaded; no setting that can change now has changed\n".to_owned(),
+        keys => line("reloaded", keys),
+    };
+    format!("{changed}{}{tried}", line("needs a restart", &done.restart))
 }
 
 /// Waits until the daemon has closed the connection.

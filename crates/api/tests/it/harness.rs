@@ -9,7 +9,7 @@ use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, Pointer, StoreMsg, Super
 use agentd_api::{Api, NodeFacts, Parts, StopRequest};
 use agentd_protocol::*;
 use agentd_session_store::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
-use agentd_settings::Settings;
+use agentd_settings::{Live, Settings};
 use agentd_store::{Backend, Options};
 use agentd_tools::Registry;
 use log::Log;
@@ -65,7 +65,6 @@ fn facts() -> NodeFacts {
         socket: "/run/agentd.sock".into(),
         store: "memory:".into(),
         data_dir: "/data".into(),
-        model: "scripted (a test)".into(),
     }
 }
 
@@ -106,7 +105,8 @@ impl Harness {
             backend,
             view: Arc::new(View),
             registry: Registry::builtin(&settings.tools),
-            loaded: Arc::new(settings.into()),
+            loaded: Live::new(settings.into()),
+            reload: Arc::new(View),
             places: agentd_prompt::Places::default(),
             clock,
             facts: facts(),

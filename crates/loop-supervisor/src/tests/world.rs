@@ -11,7 +11,7 @@ use agentd_protocol::{
 };
 use agentd_provider::{ModelSpec, Registry as Models_, Script};
 use agentd_session_loop::{ModelJob, Models, Services, Sharing, Timing, ToolJob, Workers};
-use agentd_settings::{HookConfig, HooksConfig};
+use agentd_settings::{HookConfig, HooksConfig, Live};
 use agentd_store::testing::CountingLog;
 use agentd_store::{EncodedEvent, Options, Range, SessionLog as _, open};
 use agentd_turn::{Command, Config, NewInput, Reply, SideRules};
@@ -102,10 +102,13 @@ async fn services(
         feed: peer("feed", Feed, strings).await,
         gate: peer("gate", Gate, strings).await,
         tools: peer("tools", Tools, strings).await,
-        models: Models::new(registry, BTreeMap::from([("scripted".to_owned(), client)])),
+        models: Models::new(
+            Live::new(registry),
+            BTreeMap::from([("scripted".to_owned(), client)]),
+        ),
         workers: Box::new(Shared(Arc::clone(puppets))),
         registry: agentd_tools::Registry::builtin(&agentd_tools::ToolLimits::default()),
-        config: Arc::new(Config {
+        config: Live::new(Config {
             hooks: heard,
             side,
             ..Config::default()

@@ -127,3 +127,23 @@ fn a_rate_limit_halves_what_runs_once_and_answers_bring_it_back() {
     }
     assert_eq!(credentials.slots[0].window.size, 64);
 }
+
+#[test]
+fn new_names_and_keys_count_at_once_and_calls_of_a_removed_name_still_come_back() {
+    let mut credentials = credentials(&["a", "b"], 8);
+    goes(&mut credentials, 0, 1);
+    credentials.failed(&call(1, 2), Auth, None, T0);
+    let now = ["b", "c"].map(str::to_owned).to_vec();
+    credentials.configure(now, 1, &RatesConfig::default(), T0);
+    assert_eq!(
+        choose(&credentials, Some("a")).as_deref(),
+        Some("b"),
+        "its key may be another"
+    );
+    goes(&mut credentials, 1, 3);
+    assert_eq!(choose(&credentials, None).as_deref(), Some("c"));
+    comes_back(&mut credentials, 0, 1);
+    credentials.configure(Vec::new(), 1, &RatesConfig::default(), T0);
+    assert_eq!(choose(&credentials, None), None, "the one without a name");
+    assert_eq!(credentials.choose("m", None, &Charge::default(), T0), Ok(3));
+}

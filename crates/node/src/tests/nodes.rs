@@ -32,6 +32,7 @@ async fn node(dir: &Path, delay_ms: u32) -> Node {
     paths.create().unwrap();
     let args = NodeArgs {
         accept_loss: false,
+        sources: agentd_settings::Sources::default(),
         loaded: load(&sources).unwrap(),
         environment: BTreeMap::new(),
         paths,

@@ -2,6 +2,7 @@
 
 use super::script::{MODEL, READ, models};
 use crate::children::{Child, ChildArgs, Handles};
+use crate::reload::Present;
 use crate::root::{Health, Tree};
 use agentd_actor_kit::{
     CallError, Clock, Done, FeedFrame, FeedMsg, GateMsg, Handle, ModelMsg, Routed, Stages, SupervisorMsg,
@@ -60,7 +61,6 @@ impl World {
         let child_args = ChildArgs {
             home: None,
             backend: log.clone(),
-            models: models(),
             http: crate::start::http(&settings).unwrap(),
             tools: Tools::builtin(&settings.tools),
             servers: None,
@@ -83,7 +83,7 @@ impl World {
                 embedder: None,
                 clock,
             },
-            settings: Arc::new(settings),
+            present: Present::new(settings.into(), models()),
             clock,
             stages: Stages::default(),
             subagents: Arc::default(),

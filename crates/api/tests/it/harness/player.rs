@@ -2,7 +2,7 @@
 
 use super::log::Log;
 use agentd_actor_kit::{GateMsg, LiveStatus, SupervisorMsg, SupervisorStats};
-use agentd_api::NodeView;
+use agentd_api::{NodeView, Reload};
 use agentd_policy::{Judgement, Subject};
 use agentd_protocol::*;
 use agentd_store::{IdempotencyKey, Outcome};
@@ -318,6 +318,10 @@ impl NodeView for View {
         ["scripted", "sonnet"].map(model).to_vec()
     }
 
+    fn default_model(&self) -> String {
+        "scripted (a test)".to_owned()
+    }
+
     fn restarts(&self) -> u64 {
         3
     }
@@ -332,6 +336,13 @@ impl NodeView for View {
 
     fn server_tools(&self) -> Vec<Tool> {
         Vec::new()
+    }
+}
+
+#[async_trait]
+impl Reload for View {
+    async fn reload(&self, by: &Principal) -> Result<Reloaded, Fault> {
+        Err(Fault::invalid("bad_settings", format!("a.toml:3: asked by {by}")))
     }
 }
 

@@ -1,0 +1,83 @@
+//! The settings of the pure core.
+
+use agentd_settings::{ContextConfig, OnExpiry, PermissionConfig, Settings, SideCallsConfig};
+
+/// How long judging may take: the gate is asked again when a hook changed the input.
+fn judge_timeout_ms(settings: &Settings) -> u64 {
+    let gate = agentd_turn::Config::default().judge_timeout_ms;
+    let hooks = settings.hooks.longest_before();
+    if hooks.is_zero() {
+        return gate;
+    }
+    let hooks = u64::try_from(hooks.as_millis()).unwrap_or(u64::MAX);
+    gate.saturating_mul(2).saturating_add(hooks)
+}
+
+/// What an approval does whose time is over.
+fn on_expiry(permission: &PermissionConfig) -> agentd_turn::OnExpiry {
+    match permission.on_expiry {
+        OnExpiry::Deny => agentd_turn::OnExpiry::Deny,
+        OnExpiry::Wait => agentd_turn::OnExpiry::Wait,
+        OnExpiry::Escalate => agentd_turn::OnExpiry::Escalate {
+            levels: u32::try_from(permission.escalate_to.len()).unwrap_or(u32::MAX),
+        },
+    }
+}
+
+/// A share as thousandths.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a share between 0 and 1, as it was checked"
+)]
+fn permille(share: f64) -> u64 {
+    (share * 1_000.0).round() as u64
+}
+
+/// What models are asked beside the turns.
+fn side_rules(config: &SideCallsConfig) -> agentd_turn::SideRules {
+    agentd_turn::SideRules {
+        model: config.model.clone(),
+        titles: config.titles,
+        summaries: config.summaries,
+        intents: config.intents,
+        intent_below_permille: u32::try_from(permille(config.intent_below)).unwrap_or(0),
+        max_output: config.max_tokens,
+        within_ms: config.timeout_ms,
+    }
+}
+
+/// When a conversation is made shorter.
+fn context_rules(config: &ContextConfig) -> agentd_turn::ContextRules {
+    agentd_turn::ContextRules {
+        compact_at_permille: permille(config.compact_at),
+        keep_recent_tokens: config.keep_recent_tokens,
+        reserve_tokens: config.reserve_tokens,
+        prune_protect_tokens: config.prune_protect_tokens,
+        prune_min_tokens: config.prune_min_tokens,
+        summary_ms: config.summary_timeout_ms,
+        count_margin_permille: permille(config.count_margin),
+        count_ms: config.count_timeout_ms,
+    }
+}
+
+/// All of them, made from the configuration.
+pub(crate) fn core_config(settings: &Settings) -> agentd_turn::Config {
+    agentd_turn::Config {
+        intent_patterns: settings.r#loop.intent_patterns.clone(),
+        judge_timeout_ms: judge_timeout_ms(settings),
+        hooks: settings.hooks.heard(),
+        stop_rounds: settings.hooks.stop_rounds,
+        max_children: settings.agents.max_children,
+        max_depth: settings.agents.max_depth,
+        max_retries: settings.retry.max_retries,
+        base_ms: settings.retry.base_ms,
+        cap_ms: settings.retry.cap_ms,
+        park_ms: settings.retry.park_ms,
+        on_expiry: on_expiry(&settings.permission),
+        max_queue: settings.limits.queue_inputs as usize,
+        context: context_rules(&settings.context),
+        side: side_rules(&settings.side_calls),
+        ..agentd_turn::Config::default()
+    }
+}

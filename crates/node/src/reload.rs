@@ -1,0 +1,267 @@
+//! Reading the configuration again: settings, rules, models, prices and keys. No actor is restarted; whoever needs a
+//! value asks for the present one.
+
+use crate::children::{Handles, client_config};
+use crate::core::core_config;
+use crate::error::NodeError;
+use crate::node::NodeArgs;
+use crate::sandboxing::denied_reads;
+use crate::start::{check_rules, models};
+use agentd_actor_kit::{Clock, GateMsg, Handle, ModelMsg, Read, Routed, StoreMsg, SupervisorMsg};
+use agentd_api::{Reload, StopRequest};
+use agentd_protocol::{Fault, Principal, Reloaded, RunState, SessionId, WaitReason};
+use agentd_provider::Registry as Models;
+use agentd_provider::demo::Demo;
+use agentd_settings::{Live, Loaded, Settings, Sources};
+use agentd_store::Filter;
+use agentd_turn::{Command, Config};
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::{Mutex, mpsc};
+
+/// How long an actor may take for its part.
+const PART: Duration = Duration::from_secs(10);
+/// Sessions of one page that wait for credentials.
+const PAGE: u32 = 200;
+/// Lines that wait for the audit file.
+const AUDITS: usize = 64;
+/// What stays as it was although its key changed: the walls and the index were made from it.
+const HIDDEN: &str = "permission.rules (which files commands and the search index do not see)";
+
+/// What a reload replaces. Clones share it.
+#[derive(Debug, Clone)]
+pub(crate) struct Present {
+    /// The settings.
+    pub(crate) settings: Live<Loaded>,
+    /// The models with their prices and keys.
+    pub(crate) models: Live<Models>,
+    /// The settings of the pure core.
+    pub(crate) core: Live<Config>,
+}
+
+impl Present {
+    pub(crate) fn new(loaded: Loaded, models: Models) -> Self {
+        Self {
+            core: Live::new(core_config(&loaded.settings)),
+            settings: Live::new(loaded),
+            models: Live::new(models),
+        }
+    }
+}
+
+/// Where settings and keys come from.
+#[derive(Debug)]
+struct Origins {
+    sources: Sources,
+    environment: BTreeMap<String, String>,
+    demo: Option<Demo>,
+    http: reqwest::Client,
+}
+
+/// Whom a reload concerns.
+#[derive(Debug)]
+struct Parties {
+    gate: Handle<GateMsg>,
+    clients: BTreeMap<String, Handle<ModelMsg>>,
+    store: Handle<StoreMsg>,
+    supervisor: Handle<SupervisorMsg>,
+}
+
+/// Carries out reloads, one at a time.
+#[derive(Debug)]
+pub(crate) struct Reloader {
+    present: Present,
+    origins: Origins,
+    parties: Parties,
+    clock: Clock,
+    /// Where the audit file is written.
+    audit: mpsc::Sender<Value>,
+    turn: Mutex<()>,
+}
+
+impl Reloader {
+    /// Also answers where the lines for the audit file come from.
+    pub(crate) fn start(
+        args: &NodeArgs,
+        present: Present,
+        (handles, http): (&Handles, reqwest::Client),
+        clock: Clock,
+    ) -> (Arc<dyn Reload>, mpsc::Receiver<Value>) {
+        let (audit, audits) = mpsc::channel(AUDITS);
+        let reloader = Self {
+            present,
+            origins: Origins {
+                sources: args.sources.clone(),
+                environment: args.environment.clone(),
+                demo: args.demo,
+                http,
+            },
+            parties: Parties {
+                gate: handles.gate.clone(),
+                clients: handles.models.clone(),
+                store: handles.store.clone(),
+                supervisor: handles.supervisor.clone(),
+            },
+            clock,
+            audit,
+            turn: Mutex::default(),
+        };
+        (Arc::new(reloader), audits)
+    }
+
+    async fn carry_out(&self) -> Result<Reloaded, Fault> {
+        let read = self.read().await?;
+        let old = self.present.settings.now();
+        let mut reload = old.reload(read);
+        let home = self.origins.environment.get("HOME").map(String::as_str);
+        let denied = |settings: &Settings| denied_reads(&settings.permission, home);
+        if denied(&old.settings) != denied(&reload.loaded.settings) {
+            reload.restart.push(HIDDEN.to_owned());
+        }
+        let permission = Box::new(reload.loaded.settings.permission.clone());
+        let configure = |done| GateMsg::Configure { permission, done };
+        let ruled = self.parties.gate.call(PART, configure).await;
+        let ruled = ruled.map_err(|error| Fault::unavailable("gate_down", error.to_string()))?;
+        ruled.map_err(|why| bad(&why))?;
+        let files = reload.loaded.files();
+        self.present.core.set(core_config(&reload.loaded.settings));
+        self.present.settings.set(reload.loaded);
+        let tried = self.keys().await;
+        Ok(Reloaded {
+            files,
+            changed: reload.changed,
+            restart: reload.restart,
+            tried,
+        })
+    }
+
+    /// The configuration as it is on the disk, checked as at the start.
+    #[expect(clippy::disallowed_methods, reason = "the files are the operator's")]
+    async fn read(&self) -> Result<Loaded, Fault> {
+        let (sources, environment) = (self.origins.sources.clone(), self.origins.environment.clone());
+        let read = move || {
+            let loaded = agentd_settings::load(&sources).map_err(|error| error.to_string())?;
+            check_rules(&loaded, &environment).map_err(|error| error.to_string())?;
+            Ok(loaded)
+        };
+        let read: Result<Loaded, String> = tokio::task::spawn_blocking(read)
+            .await
+            .unwrap_or_else(|error| Err(error.to_string()));
+        read.map_err(|why| bad(&why))
+    }
+
+    /// Finds the keys again, and has sessions that wait for one try at once. Answers how many.
+    async fn keys(&self) -> u64 {
+        let Origins {
+            environment,
+            demo,
+            http,
+            ..
+        } = &self.origins;
+        let loaded = self.present.settings.now();
+        let found = models(&loaded.settings, environment, *demo, http).await;
+        self.present.models.set(found);
+        let registry = self.present.models.now();
+        for (provider, client) in &self.parties.clients {
+            client.cast(client_config(&loaded.settings, &registry, provider).message());
+        }
+        self.try_again().await
+    }
+
+    async fn try_again(&self) -> u64 {
+        let (mut tried, mut after) = (0, None);
+        loop {
+            let waits = RunState::Waiting(WaitReason::Credentials);
+            let filter = Filter {
+                states: vec![waits.as_str().to_owned()],
+                limit: PAGE,
+                after,
+                ..Filter::default()
+            };
+            let list = |done| StoreMsg::Read(Read::List { filter, done });
+            let Ok(Ok(rows)) = self.parties.store.call(PART, list).await else {
+                tracing::warn!("the store does not say which sessions wait for a credential");
+                return tried;
+            };
+            for row in rows.iter().filter(|row| row.summary.status.state == waits) {
+                tried += u64::from(self.resume(row.summary.session).await);
+            }
+            after = rows.last().map(|row| row.summary.session);
+            if rows.len() < PAGE as usize {
+                return tried;
+            }
+        }
+    }
+
+    /// A session that does not go on now does so at its own time.
+    async fn resume(&self, session: SessionId) -> bool {
+        let reason = "the credentials were read again".to_owned();
+        let routed = |done| {
+            SupervisorMsg::Route(Routed {
+                session,
+                command: Box::new(Command::Resume { reason }),
+                by: Principal::agentd(),
+                key: None,
+                done,
+            })
+        };
+        matches!(self.parties.supervisor.call(PART, routed).await, Ok(Ok(_)))
+    }
+
+    /// Without an audit file nobody hears it; a scribe that is that far behind is in the log already.
+    fn record(&self, by: &Principal, what: &Value) {
+        let line = json!({"at": self.clock.now(), "who": by, "session": Value::Null, "seq": Value::Null,
+            "event": "settings.reloaded", "what": what, "why": Value::Null, "trace_id": Value::Null});
+        if let Err(mpsc::error::TrySendError::Full(_)) = self.audit.try_send(line) {
+            tracing::warn!("a reload is missing from the audit file: the scribe is too far behind");
+        }
+    }
+}
+
+#[async_trait]
+impl Reload for Reloader {
+    async fn reload(&self, by: &Principal) -> Result<Reloaded, Fault> {
+        let _turn = self.turn.lock().await;
+        let reloaded = self.carry_out().await;
+        match &reloaded {
+            Ok(done) => {
+                tracing::info!(%by, changed = ?done.changed, restart = ?done.restart, tried = done.tried, "the configuration was read again");
+                self.record(by, &json!(done));
+            }
+            Err(fault) => {
+                tracing::warn!(%by, %fault, "the configuration stays as it was");
+                self.record(by, &json!({"refused": fault.message}));
+            }
+        }
+        reloaded
+    }
+}
+
+/// Hears SIGHUP, which ends nothing from now on.
+pub(crate) fn hangup() -> Result<Signal, NodeError> {
+    signal(SignalKind::hangup()).map_err(|error| NodeError::Unsupported(error.to_string()))
+}
+
+/// SIGHUP: a reload, or the end where `leaves` is given.
+pub(crate) async fn on_hangup(
+    mut hangup: Signal,
+    reloader: Arc<dyn Reload>,
+    leaves: Option<mpsc::Sender<StopRequest>>,
+) {
+    while hangup.recv().await.is_some() {
+        match &leaves {
+            // A full queue holds such a request already.
+            Some(stop) => drop(stop.try_send(StopRequest::Drain)),
+            // What came of it is in the log.
+            None => drop(reloader.reload(&Principal("signal:SIGHUP".to_owned())).await),
+        }
+    }
+}
+
+fn bad(why: &str) -> Fault {
+    Fault::invalid("bad_settings", why).hint("the daemon goes on with the settings that it had")
+}
