@@ -90,3 +90,7 @@ picture:
     tmux send-keys -t person 'agentctl ps' Enter
     await '[ "$(shown | grep -c ^SESSION)" = 2 ]'
     shown | sed -e "s/ *$//" -e "/^$/d" -e "/^[$]$/d"
+
+# The book of docs/, into target/book: needs mdbook (`cargo install mdbook --locked`).
+book:
+    mdbook build
