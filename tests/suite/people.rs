@@ -178,3 +178,30 @@ async fn long_texts_go_through_the_pager_on_a_terminal_only() {
     terminals.shows("off", "exit=0").await;
     assert!(!terminals.screen("off").contains("paged:"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_cancel_is_one_line() {
+    let server = ModelServer::start(false).await.unwrap();
+    let daemon = daemon(&server, ASKING).await;
+    let Some(terminals) = Terminals::start("one") else {
+        skipped("one_cancel_is_one_line", "tmux is not installed");
+        return;
+    };
+    terminals.open(
+        "run",
+        &agentctl(&daemon, "run --name asks 'plan:x steps=1 command=echo_hello;'"),
+    );
+    terminals.shows("run", "y allow").await;
+    terminals.keys("run", &["C-c"]);
+    terminals.shows("run", "exit=130").await;
+    let log = daemon.agentctl(&["logs", "asks"]).await.stdout;
+    let behind: Vec<&str> = log
+        .lines()
+        .skip_while(|line| !line.starts_with("ask"))
+        .skip(1)
+        .collect();
+    let [line] = behind.as_slice() else {
+        panic!("{log}");
+    };
+    assert!(line.starts_with("turn     cancelled by Ctrl-C: "), "{log}");
+}

@@ -1,6 +1,6 @@
 //! Completion: sessions, approvals and models from the live daemon, and the words that this program knows.
 
-use crate::cli::{Cli, Global, verb};
+use crate::cli::{Cli, Global, understood, verb};
 use crate::dial::{Dial, connect};
 use crate::environment::Environment;
 use crate::render::one_line;
@@ -32,18 +32,43 @@ struct Typed {
     verb: String,
 }
 
-/// Keeps the socket of the environment (flags are not known to completers) and the verb of the line.
+/// Keeps the daemon and the verb of the line that is completed.
 pub(crate) fn remember(environment: &Environment, args: impl Iterator<Item = OsString>) {
-    let Ok(dial) = Dial::choose(&Global::default(), environment) else {
+    // `agentctl -- agentctl VERB ...` is what the shell's script calls.
+    let line = understood(args.skip_while(|arg| arg != "--").skip(1));
+    let Ok(dial) = Dial::choose(&global(&line, environment), environment) else {
         return;
     };
-    // `agentctl -- agentctl VERB ...` is what the shell's script calls.
-    let line: Vec<OsString> = args.skip_while(|arg| arg != "--").skip(1).collect();
     let verb = verb(&line).1.to_owned();
     let _ = TYPED.set(Typed {
         socket: dial.socket,
         verb,
     });
+}
+
+/// The flags of a line that choose a daemon; they may stand anywhere in it, and the line may not parse yet.
+fn global(line: &[OsString], environment: &Environment) -> Global {
+    let words: Vec<&str> = line.iter().filter_map(|word| word.to_str()).collect();
+    let value = |flag: &str| {
+        words.iter().enumerate().find_map(|(at, word)| {
+            let rest = word.strip_prefix(flag)?;
+            match rest.strip_prefix('=') {
+                Some(value) => Some(value),
+                None if rest.is_empty() => words.get(at + 1).copied(),
+                None => None,
+            }
+        })
+    };
+    let socket = value("--socket").map(|path| match (path.strip_prefix("~/"), environment.path("HOME")) {
+        // No shell has read the line.
+        (Some(below), Some(home)) => home.join(below),
+        _ => path.into(),
+    });
+    Global {
+        socket,
+        context: value("--context").map(str::to_owned),
+        ..Global::default()
+    }
 }
 
 /// The sessions for which the verb can do something, and the open approvals where it takes them.
@@ -172,4 +197,33 @@ fn ask<T>(question: impl AsyncFnOnce(Client) -> Option<T>) -> Option<T> {
         let asked = async { question(connect(&typed.socket, DEADLINE).await.ok()?).await };
         tokio::time::timeout(DEADLINE, asked).await.ok().flatten()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_chooses_the_daemon_wherever_its_flags_stand() {
+        let environment = Environment::new([("HOME".into(), "/home/ana".into())], None);
+        let of = |line: &str| {
+            let line = understood(line.split(' ').map(OsString::from));
+            let global = global(&line, &environment);
+            (global.socket, global.context)
+        };
+        let socket = |path: &str| (Some(PathBuf::from(path)), None);
+        assert_eq!(of("agentctl --socket /a attach x"), socket("/a"));
+        assert_eq!(of("agentctl attach --socket=/a x"), socket("/a"));
+        assert_eq!(of("agentctl attach --socket ~/a"), socket("/home/ana/a"));
+        assert_eq!(
+            of("agentctl --context lab attach x"),
+            (None, Some("lab".to_owned()))
+        );
+        assert_eq!(
+            of("agentctl show x --context y"),
+            (None, None),
+            "that is the window"
+        );
+        assert_eq!(of("agentctl ps --socket"), (None, None));
+    }
 }

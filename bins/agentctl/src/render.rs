@@ -21,7 +21,7 @@ mod table;
 mod transcript;
 
 pub(crate) use agentd_text::{for_terminal as clean, json_for_terminal, one_line};
-pub(crate) use amount::{age, clock_time, count, day, dollars, span, tokens, word};
+pub(crate) use amount::{age, clock_time, count, day, dollars, span, tidy_usd, tokens, word};
 pub(crate) use approval::{choices_line, painted, question_lines};
 pub(crate) use approval_row::ApprovalRow;
 pub(crate) use context::ContextDetail;

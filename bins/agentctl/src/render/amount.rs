@@ -51,6 +51,12 @@ pub(crate) fn count(number: u64, thing: &str) -> String {
     format!("{number} {thing}{plural}")
 }
 
+/// The same amount without the noise of sums of floating-point numbers: 0.014013, not 0.014013000000000001.
+pub(crate) fn tidy_usd(usd: f64) -> f64 {
+    const PLACES: f64 = 1e9;
+    (usd * PLACES).round() / PLACES
+}
+
 /// An amount of US dollars: `$0`, `$0.0042`, `$1.25`.
 pub(crate) fn dollars(usd: f64) -> String {
     if usd == 0.0 {

@@ -102,18 +102,23 @@ pub(crate) fn decided_by(decided: &ApprovalDecided, by: &Principal) -> String {
 /// How a turn ended, and what it cost.
 pub(crate) fn turn_finished(turn: &TurnFinished) -> Line {
     let ok = turn.reason == agentd_protocol::EndReason::Completed;
+    let cancelled = turn.reason == agentd_protocol::EndReason::Cancelled;
+    let how = match &turn.error {
+        // Who cancelled, in the same line: there is no more to say.
+        Some(error) if cancelled && error.message.starts_with("cancelled") => error.message.clone(),
+        Some(error) if cancelled => format!("cancelled ({})", error.message),
+        _ => word(&turn.reason),
+    };
     let text = format!(
-        "{}: {}, {}, {} tokens, {}",
-        word(&turn.reason),
+        "{how}: {}, {}, {} tokens, {}",
         count(u64::from(turn.steps), "step"),
         count(u64::from(turn.tool_calls), "tool call"),
         tokens(turn.usage.total()),
         dollars(turn.cost_usd)
     );
     let mut line = Line::new(if ok { Tag::Mark } else { Tag::Bad }, "turn", text);
-    line.below = turn
-        .error
-        .iter()
+    let error = turn.error.iter().filter(|_| !cancelled);
+    line.below = error
         .map(|error| format!("{}: {}", error.class, error.message))
         .collect();
     line

@@ -3,7 +3,7 @@
 use crate::output::Row;
 use crate::render::{
     ApprovalRow, Column, Paint, age, count, dollars, limit_lines, one_line, question_lines, span, state_tint,
-    tokens,
+    tidy_usd, tokens,
 };
 use agentd_protocol::{
     Budget, Labels, LoopLimits, QueuedInput, RunState, RunningJob, Seq, SessionId, Spent, Summary, Timestamp,
@@ -58,7 +58,7 @@ impl From<Summary> for SessionRow {
             seq: row.seq,
             steps: row.steps,
             usage: row.usage,
-            cost_usd: row.cost_usd,
+            cost_usd: tidy_usd(row.cost_usd),
             created_at: row.created_at,
             updated_at: row.updated_at,
             parent: row.parent,
@@ -168,7 +168,10 @@ impl From<Summary> for SessionDetail {
             todo: std::mem::take(&mut row.todo),
             summary: row.summary.take(),
             subagents: row.subagents,
-            below: (row.subagents > 0).then_some(row.below),
+            below: (row.subagents > 0).then_some(Spent {
+                usd: tidy_usd(row.below.usd),
+                ..row.below
+            }),
             budget: row.budget,
             limits: row.limits.take(),
             last_error: row.last_error.take(),

@@ -64,6 +64,9 @@ fn tokens_and_dollars_are_short() {
         ["0", "999", "1.0k", "9.9k", "10k", "999k", "1.0M", "12.3M"]
     );
     let sums = [0.0, 0.000_4, 0.009_9, 0.01, 1.255, 1234.5].map(dollars);
+    assert_eq!(tidy_usd(0.004_671 * 3.0).to_string(), "0.014013");
+    assert_eq!(tidy_usd(0.000_000_123).to_string(), "0.000000123");
+    assert_eq!(tidy_usd(1234.5), 1234.5);
     assert_eq!(sums, ["$0", "$0.0004", "$0.0099", "$0.01", "$1.25", "$1234.50"]);
 }
 

@@ -6,7 +6,10 @@ use crate::render::live::text_of;
 use crate::render::paint::Paint;
 use crate::render::summary::summary;
 use crate::render::{clean, one_line};
-use agentd_protocol::{ApprovalKind, Event, EventBody, ToolCallId, ToolFinished, ToolStatus, VerdictKind};
+use agentd_protocol::{
+    ApprovalKind, Decision, Event, EventBody, FailureClass, NoteKind, ToolCallId, ToolFinished, ToolStatus,
+    VerdictKind,
+};
 use std::collections::HashMap;
 
 /// What a line is about; decides its first word and colour.
@@ -145,6 +148,7 @@ impl Transcript {
     )]
     pub(crate) fn lines(&mut self, event: &Event) -> Vec<Line> {
         match &event.body {
+            body if told_elsewhere(body) => Vec::new(),
             EventBody::InputAccepted(input) => {
                 vec![Line::new(Tag::User, "", input_text(&input.content))]
             }
@@ -224,6 +228,23 @@ impl Transcript {
                 .push(format!("… {} more lines", all.len() - self.output_lines));
         }
         line
+    }
+}
+
+/// What says nothing to people: our words to the model about its plan, and what a cancel closes, as the end of the turn
+/// tells it.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all others are told")]
+fn told_elsewhere(body: &EventBody) -> bool {
+    match body {
+        EventBody::NoteInjected(note) => note.kind == NoteKind::PlanReminder,
+        EventBody::ModelFailed(failed) => failed.class == FailureClass::Cancelled,
+        EventBody::ApprovalDecided(decided) => decided.decision == Decision::Withdrawn,
+        EventBody::ToolFinished(call) => {
+            let outcome = &call.outcome;
+            let ran = outcome.duration_ms > 0 || outcome.outcome_unknown;
+            outcome.status == ToolStatus::Interrupted && !ran
+        }
+        _ => false,
     }
 }
 

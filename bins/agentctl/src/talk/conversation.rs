@@ -20,6 +20,9 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 /// How long a cancelled turn may take to end before we leave it.
 const CANCEL_GRACE: Duration = Duration::from_secs(15);
 
+/// A turn that ends at once tells so itself; after this long a person should know that the cancel was heard.
+const SLOW: Duration = Duration::from_secs(1);
+
 /// How often the status line is drawn anew.
 const TICK: Duration = Duration::from_secs(1);
 
@@ -36,6 +39,8 @@ enum Happened {
     Line(Option<TypedLine>),
     Told(Told),
     Deadline,
+    /// The turn is still ending.
+    Slow,
     Tick,
 }
 
@@ -59,6 +64,8 @@ pub(crate) struct Conversation<'a> {
     /// What comes is live. Before that, approvals of the replay may be long answered.
     pub(super) caught_up: bool,
     leaving: Option<Leaving>,
+    /// What to say of a cancel, and when.
+    slow: Option<(Instant, &'static str)>,
 }
 
 impl<'a> Conversation<'a> {
@@ -85,6 +92,7 @@ impl<'a> Conversation<'a> {
             pages: None,
             caught_up: false,
             leaving: None,
+            slow: None,
         }
     }
 
@@ -102,6 +110,7 @@ impl<'a> Conversation<'a> {
                     told = signals.next() => Happened::Told(told),
                     _ = ticks.tick(), if self.footer.is_some() => Happened::Tick,
                     () = until(deadline) => Happened::Deadline,
+                    () = until(self.slow.map(|(when, _)| when)) => Happened::Slow,
                     keys = self.console.keys(), if self.console.open() => Happened::Keys(keys),
                     news = self.follower.next() => Happened::News(news),
                 },
@@ -127,6 +136,12 @@ impl<'a> Conversation<'a> {
             Happened::Line(None) => self.no_more_lines()?,
             Happened::Told(Told::Interrupt) => self.interrupted().await?,
             Happened::Deadline => self.too_late().await?,
+            Happened::Slow => {
+                if let Some((_, say)) = self.slow.take() {
+                    self.screen.say(self.out, say)?;
+                }
+                None
+            }
             Happened::Told(Told::Terminated) => Some(self.terminated()),
             Happened::Keys(_) => None,
             Happened::Told(Told::Continued) => {
@@ -278,7 +293,12 @@ impl<'a> Conversation<'a> {
         self.follower.cancel(turn, reason).await
     }
 
-    async fn leave(&mut self, why: Leaving, reason: &str, say: &str) -> Result<Option<Held>, Failure> {
+    async fn leave(
+        &mut self,
+        why: Leaving,
+        reason: &str,
+        say: &'static str,
+    ) -> Result<Option<Held>, Failure> {
         self.leaving = Some(why);
         self.manner.deadline = Some(Instant::now() + CANCEL_GRACE);
         // The turn that runs while our message only waits is somebody else's business.
@@ -289,7 +309,7 @@ impl<'a> Conversation<'a> {
             self.screen.say(self.out, text)?;
             return Ok(None);
         }
-        self.screen.say(self.out, say)?;
+        self.slow = Some((Instant::now() + SLOW, say));
         match self.cancel(reason).await {
             Ok(()) => Ok(None),
             Err(fault) => {

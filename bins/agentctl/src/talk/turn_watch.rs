@@ -1,7 +1,7 @@
 //! Which turn takes an input, how it ends, and what it did.
 
 use crate::exit::Exit;
-use crate::render::word;
+use crate::render::{tidy_usd, word};
 use agentd_protocol::{
     EndReason, Event, EventBody, InputId, SessionId, ToolCallId, ToolStatus, TurnError, TurnFinished, TurnId,
     Usage,
@@ -158,7 +158,7 @@ impl TurnWatch {
             denied_calls: self.calls.iter().filter(|call| call.is_denied()).count(),
             tool_calls: std::mem::take(&mut self.calls),
             usage: finished.usage,
-            cost_usd: finished.cost_usd,
+            cost_usd: tidy_usd(finished.cost_usd),
         }
     }
 

@@ -4,7 +4,7 @@ use crate::cli::UsageArgs;
 use crate::ctx::Ctx;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::render::UsageListRow;
+use crate::render::{UsageListRow, tidy_usd};
 use crate::values;
 use crate::verbs::fleet_log::all;
 use crate::verbs::logs::Choice;
@@ -40,6 +40,9 @@ pub(crate) async fn usage(ctx: &mut Ctx, args: &UsageArgs) -> Result<Exit, Failu
             client.usage(&UsageParams { labels, by }).await?
         }
     };
+    for row in &mut rows {
+        row.cost_usd = tidy_usd(row.cost_usd);
+    }
     // Programs can add.
     if ctx.out.human() && !ctx.out.quiet && rows.len() > 1 {
         let total = rows.iter().fold(empty(TOTAL), plus);
