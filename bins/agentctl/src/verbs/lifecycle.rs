@@ -8,9 +8,14 @@ use crate::render::{count, one_line};
 use crate::values;
 use agentd_client::{Client, ClientError};
 use agentd_protocol::{
-    CancelTurnParams, Done, LifecycleParams, ListParams, RunState, Seq, SessionId, Summary, WaitReason,
+    CancelTurnParams, Done, Fault, LifecycleParams, ListParams, RunState, Seq, SessionId, Summary, WaitReason,
 };
+use futures_util::{StreamExt as _, stream};
 use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Requests that are under way at the same time: their events share the store's transactions.
+const AT_ONCE: usize = 32;
 
 /// What is done to each session.
 #[derive(Debug)]
@@ -114,15 +119,27 @@ impl Order {
     }
 
     /// Those of all sessions on which it is carried out.
-    fn chosen_of(&self, rows: &[Summary]) -> Vec<String> {
-        let fitting: Vec<&Summary> = rows.iter().filter(|row| self.fits(row)).collect();
+    pub(crate) fn chosen_of(&self, mut rows: Vec<Summary>) -> Vec<Summary> {
+        rows.retain(|row| self.fits(row));
         // A sub-agent is paused with its parent and goes on with it.
-        let follows = |row: &Summary| {
-            matches!(self, Self::Pause(_) | Self::Resume(_))
-                && fitting.iter().any(|above| Some(above.session) == row.parent)
-        };
-        let led = fitting.iter().filter(|row| !follows(row));
-        led.map(|row| row.session.to_string()).collect()
+        if matches!(self, Self::Pause(_) | Self::Resume(_)) {
+            let fitting: BTreeSet<SessionId> = rows.iter().map(|row| row.session).collect();
+            rows.retain(|row| row.parent.is_none_or(|parent| !fitting.contains(&parent)));
+        }
+        rows
+    }
+
+    /// What to say of a session on which it could not be carried out.
+    fn failed(&self, asked: &str, error: ClientError) -> Failure {
+        let mut fault = Fault::from(error);
+        fault.message = format!("cannot {} {asked}: {}", self.words().0, fault.message);
+        if fault.code == "session_running" || fault.code == "turn_running" {
+            fault.hint = Some(format!(
+                "cancel it first, or: agentctl {} -f {asked}",
+                self.verb()
+            ));
+        }
+        fault.into()
     }
 
     async fn carry_out(&self, client: &Client, session: &str) -> Result<Done, ClientError> {
@@ -162,11 +179,14 @@ const fn stopped(state: RunState) -> bool {
 /// Carries the order out on each session; a failure does not stop the rest, the first one decides the exit code.
 pub(crate) async fn each(ctx: &mut Ctx, targets: &TargetArgs, order: &Order) -> Result<Exit, Failure> {
     let client = ctx.connect().await?;
-    let verb = order.words().0;
     let sessions = chosen(ctx, &client, targets, order).await?;
     let (mut exit, mut done) = (Exit::OK, Vec::new());
-    for asked in sessions {
-        match one(&client, &asked, order).await {
+    let mut carried_out = stream::iter(families(sessions))
+        .map(|family| carry_out(&client, order, family))
+        .buffered(AT_ONCE)
+        .flat_map(stream::iter);
+    while let Some(outcome) = carried_out.next().await {
+        match outcome {
             Ok((row, seq)) => {
                 ctx.out.talk(&order.told(&row));
                 done.push(DoneRow {
@@ -174,19 +194,10 @@ pub(crate) async fn each(ctx: &mut Ctx, targets: &TargetArgs, order: &Order) -> 
                     seq,
                 });
             }
-            Err(error) => {
-                let mut fault = agentd_protocol::Fault::from(error);
-                fault.message = format!("cannot {verb} {asked}: {}", fault.message);
-                if fault.code == "session_running" || fault.code == "turn_running" {
-                    fault.hint = Some(format!(
-                        "cancel it first, or: agentctl {} -f {asked}",
-                        order.verb()
-                    ));
-                }
-                exit = exit.or(ctx.out.failure(&fault.into()));
-            }
+            Err((asked, error)) => exit = exit.or(ctx.out.failure(&order.failed(&asked, error))),
         }
     }
+    drop(carried_out);
     if ctx.out.quiet || ctx.out.format == Format::Name {
         done.iter()
             .try_for_each(|row| ctx.out.line(&row.session.to_string()))?;
@@ -196,11 +207,56 @@ pub(crate) async fn each(ctx: &mut Ctx, targets: &TargetArgs, order: &Order) -> 
     Ok(exit)
 }
 
-/// Carries the order out on the session that the words mean, as it was just before.
-async fn one(client: &Client, asked: &str, order: &Order) -> Result<(Summary, Seq), ClientError> {
-    let row = client.get(asked).await?;
-    let Done { seq } = order.carry_out(client, &row.session.to_string()).await?;
-    Ok((row, seq))
+/// What was asked for: the session as it was just before, or why it was not found.
+type Target = (String, Result<Summary, ClientError>);
+
+/// Sessions in trees, in the order of their first members: one after the other within a tree, since what is done to a
+/// parent changes its sub-agents.
+fn families(targets: Vec<Target>) -> Vec<Vec<Target>> {
+    let found = targets.iter().filter_map(|(_, found)| found.as_ref().ok());
+    let parents: BTreeMap<SessionId, Option<SessionId>> =
+        found.map(|row| (row.session, row.parent)).collect();
+    let top_of = |mut session: SessionId| {
+        // No chain is longer than there are sessions.
+        for _ in 0..parents.len() {
+            match parents.get(&session).copied().flatten() {
+                Some(parent) if parents.contains_key(&parent) => session = parent,
+                _ => break,
+            }
+        }
+        session
+    };
+    let (mut places, mut families) = (BTreeMap::new(), Vec::<Vec<Target>>::new());
+    for target in targets {
+        let place = match &target.1 {
+            Ok(row) => *places.entry(top_of(row.session)).or_insert(families.len()),
+            Err(_) => families.len(),
+        };
+        match families.get_mut(place) {
+            Some(family) => family.push(target),
+            None => families.push(vec![target]),
+        }
+    }
+    families
+}
+
+async fn carry_out(
+    client: &Client,
+    order: &Order,
+    family: Vec<Target>,
+) -> Vec<Result<(Summary, Seq), (String, ClientError)>> {
+    let mut outcomes = Vec::with_capacity(family.len());
+    for (asked, found) in family {
+        let outcome = match found {
+            Ok(row) => {
+                let done = order.carry_out(client, &row.session.to_string()).await;
+                done.map(|Done { seq }| (row, seq))
+            }
+            Err(error) => Err(error),
+        };
+        outcomes.push(outcome.map_err(|error| (asked, error)));
+    }
+    outcomes
 }
 
 async fn chosen(
@@ -208,9 +264,14 @@ async fn chosen(
     client: &Client,
     targets: &TargetArgs,
     order: &Order,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<Target>, Failure> {
     if !targets.all {
-        return Ok(targets.sessions.clone());
+        let get = |asked: String| async move {
+            let found = client.get(&asked).await;
+            (asked, found)
+        };
+        let words = stream::iter(targets.sessions.clone());
+        return Ok(words.map(get).buffered(AT_ONCE).collect().await);
     }
     let params = ListParams {
         all: matches!(order, Order::Remove(_)),
@@ -218,15 +279,15 @@ async fn chosen(
         labels: values::selector(&targets.labels),
         ..ListParams::default()
     };
-    let rows = client.list(&params).await?;
-    let ids = order.chosen_of(&rows);
-    if ids.is_empty() {
+    let rows = order.chosen_of(client.list(&params).await?);
+    if rows.is_empty() {
         ctx.out.talk("no session matches");
     } else if !targets.yes && order.asks(ctx.out.terminal.stdin && ctx.out.terminal.stderr) {
-        let sessions = count(u64::try_from(ids.len()).unwrap_or(u64::MAX), "session");
+        let sessions = count(u64::try_from(rows.len()).unwrap_or(u64::MAX), "session");
         confirm(ctx, &format!("{} {sessions}?", order.words().0))?;
     }
-    Ok(ids)
+    let named = rows.into_iter().map(|row| (row.session.to_string(), Ok(row)));
+    Ok(named.collect())
 }
 
 /// Asks on a terminal; without one, `--yes` is needed.
@@ -243,7 +304,7 @@ pub(crate) fn confirm(ctx: &mut Ctx, question: &str) -> Result<(), Failure> {
     ) {
         return Ok(());
     }
-    Err(agentd_protocol::Fault::conflict("not_confirmed", "not confirmed; nothing was done").into())
+    Err(Fault::conflict("not_confirmed", "not confirmed; nothing was done").into())
 }
 
 /// A line that a person types.
@@ -254,4 +315,40 @@ pub(crate) fn ask(ctx: &mut Ctx, question: &str) -> Result<String, Failure> {
         .read_line(&mut line)
         .map_err(|error| Failure::file(std::path::Path::new("-"), &error))?;
     Ok(line.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use agentd_protocol::{Status, Timestamp};
+
+    fn session(n: u8) -> SessionId {
+        SessionId::from_bytes([n; 16])
+    }
+
+    fn found(n: u8, parent: Option<u8>) -> Target {
+        let status = Status::new(RunState::Idle, "", Timestamp(0));
+        let mut row = Summary::new(session(n), status);
+        row.parent = parent.map(session);
+        (n.to_string(), Ok(row))
+    }
+
+    #[test]
+    fn a_tree_is_one_family_and_others_are_families_of_their_own() {
+        let missing = || ("x".to_owned(), Err(ClientError::Lost("gone".to_owned())));
+        let targets = vec![
+            found(3, Some(2)),
+            found(7, None),
+            missing(),
+            found(1, None),
+            found(2, Some(1)),
+            found(3, Some(2)),
+            missing(),
+            found(9, Some(8)),
+        ];
+        let names = |family: Vec<Target>| family.into_iter().map(|(asked, _)| asked).collect::<Vec<_>>();
+        let families: Vec<Vec<String>> = families(targets).into_iter().map(names).collect();
+        let expected: [&[&str]; 5] = [&["3", "1", "2", "3"], &["7"], &["x"], &["x"], &["9"]];
+        assert_eq!(families, expected);
+    }
 }
