@@ -31,7 +31,7 @@ pub(crate) use append::KEY_LIFE_MS;
 use append::Staged;
 use async_trait::async_trait;
 use bytes::Bytes;
-use committer::Database;
+use committer::{Database, Tx};
 use files::DatabaseFiles;
 use readers::Readers;
 use rusqlite::params;
@@ -42,7 +42,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use threads::Threads;
 use tokio::sync::watch;
-use upkeep::Purged;
 use values::{column, uid};
 use witness::{Head, Witness};
 use writer::{Weight, Writer};
@@ -344,15 +343,15 @@ impl SessionLog for SqliteStore {
         let mut sessions = 0;
         loop {
             let files = Arc::clone(&self.files);
-            let step = self
-                .writer
-                .transact(SMALL, move |tx| upkeep::purge_step(tx, &files, before));
-            match step.await? {
-                Purged::Part => {}
-                Purged::Session => sessions += 1,
-                Purged::Nothing => return Ok(sessions),
+            let some = move |tx: &Tx<'_>| upkeep::purge_some(tx, &files, before);
+            let (removed, more) = self.writer.transact(SMALL, some).await?;
+            sessions += removed;
+            if !more {
+                break;
             }
         }
+        while self.writer.change(SMALL, upkeep::give_back).await? {}
+        Ok(sessions)
     }
 
     async fn check(&self) -> Result<Integrity, StoreError> {

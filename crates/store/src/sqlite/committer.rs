@@ -175,7 +175,7 @@ impl Thread {
         if let Some(why) = self.fatal.borrow().clone() {
             return Ending::Stopped(why);
         }
-        if let Err(why) = self.files.borrow_mut().check() {
+        if let Err(why) = self.check_files() {
             return self.stop(&why, false);
         }
         let begun = std::time::Instant::now();
@@ -199,7 +199,7 @@ impl Thread {
             return ending;
         }
         // Before anything is acknowledged: was it written to where it will be found?
-        if let Err(why) = self.files.borrow_mut().check() {
+        if let Err(why) = self.check_files() {
             return self.stop(&why, true);
         }
         self.witness.borrow_mut().committed(&kept);
@@ -211,6 +211,20 @@ impl Thread {
         } else {
             Ending::Unknown
         }
+    }
+
+    fn check_files(&self) -> Result<(), String> {
+        self.files.borrow_mut().check(|| {
+            let ask = |what: &str| {
+                self.writer
+                    .query_row(&format!("PRAGMA {what}"), [], |row| row.get::<_, i64>(0))
+            };
+            let (pages, bytes) = (ask("page_count"), ask("page_size"));
+            pages
+                .ok()
+                .zip(bytes.ok())
+                .map_or(u64::MAX, |(pages, bytes)| size(pages).saturating_mul(size(bytes)))
+        })
     }
 
     fn apply(&self, batch: &mut [Box<dyn Change>]) -> rusqlite::Result<()> {

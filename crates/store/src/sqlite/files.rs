@@ -23,38 +23,36 @@ struct Seen {
     /// Device and inode; absent until it is there.
     identity: Option<(u64, u64)>,
     length: u64,
-    /// SQLite itself does not cut the file below this.
-    kept: u64,
 }
 
 impl DatabaseFiles {
     pub(super) fn of(database: &Path) -> Self {
         let mut log = database.as_os_str().to_owned();
         log.push("-wal");
-        let seen = |path, kept| Seen {
+        let seen = |path| Seen {
             path,
             identity: None,
             length: 0,
-            kept,
         };
         Self {
-            database: seen(database.to_owned(), u64::MAX),
-            log: seen(log.into(), LOG_LIMIT),
+            database: seen(database.to_owned()),
+            log: seen(log.into()),
         }
     }
 
-    /// Looks at both files, at a cost of two system calls.
+    /// Looks at both files, at a cost of two system calls. `bytes` is how long the database has to be after its last
+    /// transaction: SQLite itself does not cut the file below that. It is asked for only when the file became shorter.
     ///
     /// # Errors
     /// What is wrong, as the reason for which the store stops.
-    pub(super) fn check(&mut self) -> Result<(), String> {
-        self.database.check()?;
-        self.log.check()
+    pub(super) fn check(&mut self, bytes: impl FnOnce() -> u64) -> Result<(), String> {
+        self.database.check(bytes)?;
+        self.log.check(|| LOG_LIMIT)
     }
 }
 
 impl Seen {
-    fn check(&mut self) -> Result<(), String> {
+    fn check(&mut self, kept: impl FnOnce() -> u64) -> Result<(), String> {
         let path = self.path.display();
         let found = match (fs::symlink_metadata(&self.path), self.identity) {
             (Ok(found), _) => found,
@@ -70,7 +68,7 @@ impl Seen {
             return Err(format!("{path} was replaced while the store was open"));
         }
         let (before, now) = (self.length, found.len());
-        if now < before.min(self.kept) {
+        if now < before && now < kept() {
             return Err(format!(
                 "{path} was cut from {before} to {now} bytes while the store was open"
             ));
@@ -89,9 +87,9 @@ mod tests {
         let (database, log) = (dir.path().join("a.db"), dir.path().join("a.db-wal"));
         fs::write(&database, "data").unwrap();
         let mut files = DatabaseFiles::of(&database);
-        files.check().unwrap();
+        files.check(|| 18).unwrap();
         fs::write(&log, "more").unwrap();
-        files.check().unwrap();
+        files.check(|| 18).unwrap();
         (dir, database, log, files)
     }
 
@@ -101,18 +99,39 @@ mod tests {
             let (_dir, database, log, mut files) = world();
             let path = if of_log { log } else { database };
             fs::write(&path, "longer than before").unwrap();
-            files.check().unwrap();
+            files.check(|| 18).unwrap();
             fs::write(&path, "cut").unwrap();
-            assert!(files.check().unwrap_err().contains("was cut from 18 to 3 bytes"));
+            assert!(
+                files
+                    .check(|| 18)
+                    .unwrap_err()
+                    .contains("was cut from 18 to 3 bytes")
+            );
             fs::remove_file(&path).unwrap();
-            assert!(files.check().unwrap_err().contains("was deleted"));
+            assert!(files.check(|| 18).unwrap_err().contains("was deleted"));
             // The first file is kept, so that the second one cannot get its number.
             let (_dir, database, log, mut files) = world();
             let path = if of_log { log } else { database };
             fs::rename(&path, path.with_extension("old")).unwrap();
             fs::write(&path, "another one").unwrap();
-            assert!(files.check().unwrap_err().contains("was replaced"));
+            assert!(files.check(|| 18).unwrap_err().contains("was replaced"));
         }
+    }
+
+    #[test]
+    fn sqlite_may_cut_the_database_to_what_its_pages_need() {
+        let (_dir, database, _, mut files) = world();
+        fs::write(&database, "longer than before").unwrap();
+        files.check(|| 18).unwrap();
+        fs::write(&database, "shorter").unwrap();
+        files.check(|| 7).unwrap();
+        fs::write(&database, "short").unwrap();
+        assert!(
+            files
+                .check(|| 6)
+                .unwrap_err()
+                .contains("was cut from 7 to 5 bytes")
+        );
     }
 
     #[test]
@@ -120,10 +139,10 @@ mod tests {
         let (_dir, _, log, mut files) = world();
         let set_length = |length: u64| fs::File::create(&log).unwrap().set_len(length).unwrap();
         set_length(LOG_LIMIT + 1);
-        files.check().unwrap();
+        files.check(|| 18).unwrap();
         set_length(LOG_LIMIT);
-        files.check().unwrap();
+        files.check(|| 18).unwrap();
         set_length(LOG_LIMIT - 1);
-        assert!(files.check().is_err());
+        assert!(files.check(|| 18).is_err());
     }
 }

@@ -116,6 +116,8 @@ pub(super) fn open_writer(file: &Path, max_bytes: u64) -> Result<Connection, Sto
         "PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=1000; PRAGMA cache_size=-8192;
          PRAGMA foreign_keys=ON; PRAGMA journal_size_limit={LOG_LIMIT};"
     ))?;
+    // Has an effect on a new file only: an older one keeps its free pages until it is written anew as a whole.
+    writer.execute_batch("PRAGMA auto_vacuum=INCREMENTAL;")?;
     write_ahead(&writer, file)?;
     write_back(&writer)?;
     if max_bytes > 0 {

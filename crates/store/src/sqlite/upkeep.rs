@@ -14,9 +14,12 @@ use rusqlite::{Connection, OptionalExtension, params};
 /// Events removed in one transaction, so that a purge does not hold up appends.
 const PURGE_STEP: usize = 2_000;
 
+/// Sessions removed in one transaction.
+const PURGE_SESSIONS: u64 = 64;
+
 /// What one step of a purge did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purged {
+enum Purged {
     Part,
     Session,
     Nothing,
@@ -46,7 +49,23 @@ SELECT id, uid FROM session
 WHERE (deleted_ms < ?1 OR (deleted_ms IS NULL AND summary IS NULL AND updated_ms < ?1 AND uid <> ?2))
   AND id <> coalesce((SELECT session_id FROM event ORDER BY cursor DESC LIMIT 1), 0) LIMIT 1";
 
-pub(super) fn purge_step(writer: &Tx<'_>, files: &BlobFiles, before: Timestamp) -> rusqlite::Result<Purged> {
+/// Removes some sessions in one transaction; how many, and whether there may be more.
+pub(super) fn purge_some(
+    writer: &Tx<'_>,
+    files: &BlobFiles,
+    before: Timestamp,
+) -> rusqlite::Result<(u64, bool)> {
+    for removed in 0..PURGE_SESSIONS {
+        match purge_step(writer, files, before)? {
+            Purged::Session => {}
+            Purged::Part => return Ok((removed, true)),
+            Purged::Nothing => return Ok((removed, false)),
+        }
+    }
+    Ok((PURGE_SESSIONS, true))
+}
+
+fn purge_step(writer: &Tx<'_>, files: &BlobFiles, before: Timestamp) -> rusqlite::Result<Purged> {
     let next = writer.query_row(NEXT, params![column(before.0), uid(SessionId::NIL)], |row| {
         Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
     });
@@ -79,6 +98,23 @@ pub(super) fn purge_step(writer: &Tx<'_>, files: &BlobFiles, before: Timestamp) 
     writer.execute("DELETE FROM session WHERE id = ?1", [id])?;
     writer.note(Head::forgotten(session_of(&session)?));
     Ok(Purged::Session)
+}
+
+/// Free pages that stay in the file for what comes next: 4 MiB.
+const SPARE: i64 = 1_024;
+/// Pages given back in one transaction: 1 MiB, so that appends wait for milliseconds.
+const GIVE_BACK: i64 = 256;
+
+/// Gives a part of the file's free pages back to the disk; whether there are more to give.
+pub(super) fn give_back(writer: &Connection) -> rusqlite::Result<bool> {
+    let free = || writer.query_row("PRAGMA freelist_count", [], |row| row.get::<_, i64>(0));
+    let before = free()?;
+    if before <= SPARE {
+        return Ok(false);
+    }
+    writer.execute_batch(&format!("PRAGMA incremental_vacuum({GIVE_BACK});"))?;
+    // A file of an earlier version has no map of its pages, and gives none back.
+    Ok(free()? < before)
 }
 
 const GAPS: &str = "
@@ -210,3 +246,6 @@ fn changed(reader: &Connection, problems: &mut Vec<String>) -> Result<(), StoreE
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
