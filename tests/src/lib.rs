@@ -27,7 +27,7 @@ pub use binaries::{Binaries, binaries};
 pub use checker::{Logs, check_audit, check_effects, check_events};
 pub use daemon::{CANARY, Daemon, DaemonOptions, Finished};
 pub use follow::{Follower, check_log, keep_log, try_log, within};
-pub use processes::{children_of, eventually, marked, signal, state_of, status_of, working_in};
+pub use processes::{children_of, eventually, found, marked, signal, state_of, status_of, working_in};
 pub use skip::skipped;
 pub use tap::Tap;
 pub use tool_servers::{tool_server, tool_servers};

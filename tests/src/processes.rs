@@ -1,6 +1,6 @@
 //! What runs on the machine.
 
-use crate::daemon::PATIENCE;
+use crate::follow::within;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -66,18 +66,21 @@ fn all() -> Vec<u32> {
         .collect()
 }
 
-/// Waits until the world outside has changed so that `holds`; it is looked at often, for there is no event to wait for.
+/// Waits until the world outside has changed so that `holds`.
 pub async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    found(what, async || holds().then_some(())).await;
+}
+
+/// Waits until `look` finds something; it looks often, but not all the time, for there is no event to wait for.
+pub async fn found<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let mut ticks = tokio::time::interval(Duration::from_millis(20));
-    let deadline = tokio::time::Instant::now() + PATIENCE;
-    loop {
-        ticks.tick().await;
-        if holds() {
-            return;
+    let looking = async {
+        loop {
+            ticks.tick().await;
+            if let Some(found) = look().await {
+                return found;
+            }
         }
-        assert!(
-            tokio::time::Instant::now() < deadline,
-            "waited too long until {what}"
-        );
-    }
+    };
+    within(what, looking).await
 }

@@ -8,7 +8,7 @@ use agentd_faulty_disk::{Disk, Mounted};
 use agentd_protocol::{
     Block, CancelTurnParams, CreateParams, EndReason, EventBody, SendParams, ToolFinished, ToolStatus,
 };
-use agentd_tests::{Daemon, Follower, check_log, skipped, within};
+use agentd_tests::{Daemon, Follower, check_log, found, skipped, within};
 use std::fs;
 use std::path::Path;
 
@@ -90,12 +90,16 @@ impl World {
 
     /// After the thaw every session works as before.
     async fn goes_on(&self, sessions: &[String]) {
-        within("it is seen that the file system answers", async {
-            while !self.client.status().await.unwrap().hanging.is_empty() {
-                tokio::task::yield_now().await;
-            }
-        })
-        .await;
+        let answers = async || {
+            self.client
+                .status()
+                .await
+                .unwrap()
+                .hanging
+                .is_empty()
+                .then_some(())
+        };
+        found("it is seen that the file system answers", answers).await;
         for (n, session) in sessions.iter().enumerate() {
             self.send(session, 1).await;
             let mut viewer = self.viewer(session).await;

@@ -11,7 +11,7 @@ use agentd_protocol::{
     ToolStatus, UpdateParams,
 };
 use agentd_tests::fault_server::{FaultServer, Say};
-use agentd_tests::{Daemon, Follower, check_log, eventually, tool_servers, within};
+use agentd_tests::{Daemon, Follower, check_log, eventually, found, tool_servers, within};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -301,14 +301,9 @@ async fn waiting_tree() -> FaultServer {
 }
 
 async fn when(client: &Client, what: &str, all_are: impl Fn(&[Summary]) -> bool) -> Vec<Summary> {
-    within(what, async {
-        loop {
-            let rows = all(client).await;
-            if all_are(&rows) {
-                return rows;
-            }
-            tokio::task::yield_now().await;
-        }
+    found(what, async || {
+        let rows = all(client).await;
+        all_are(&rows).then_some(rows)
     })
     .await
 }

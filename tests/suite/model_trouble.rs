@@ -7,7 +7,7 @@ use agentd_protocol::{
 };
 use agentd_provider::Dialect;
 use agentd_tests::fault_server::{Act, Acts, Asked, FaultServer, Say, Speech, html, http};
-use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, within};
+use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, found};
 use std::time::Duration;
 
 const SPEECH: Speech = Speech(Dialect::Anthropic);
@@ -209,12 +209,8 @@ async fn parks(acts: Acts, reason: WaitReason) {
         matches!(&failed.body, EventBody::ModelFailed(failure) if failure.retry_at.is_some()),
         "it is parked, not given up: {failed:?}"
     );
-    let cold = async {
-        while client.status().await.unwrap().hot != 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    within("the parked session is cold", cold).await;
+    let cold = async || (client.status().await.unwrap().hot == 0).then_some(());
+    found("the parked session is cold", cold).await;
     let row = client.get(&session).await.unwrap();
     assert_eq!(row.status.state, RunState::Waiting(reason), "{:?}", row.status);
     assert_eq!(server.seen().open, 0, "it holds no connection");
@@ -224,12 +220,11 @@ async fn parks(acts: Acts, reason: WaitReason) {
     let daemon = daemon.restart(None).await;
     let client = daemon.client().await;
     // A daemon that starts reads the logs of the turns that are open.
-    let parked = async {
-        while client.get(&session).await.unwrap().status.state != RunState::Waiting(reason) {
-            tokio::task::yield_now().await;
-        }
+    let parked = async || {
+        let state = client.get(&session).await.unwrap().status.state;
+        (state == RunState::Waiting(reason)).then_some(())
     };
-    within("it is parked again", parked).await;
+    found("it is parked again", parked).await;
     let go_on = LifecycleParams {
         session: session.clone(),
         ..LifecycleParams::default()

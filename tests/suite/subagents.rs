@@ -8,7 +8,7 @@ use agentd_protocol::{
     ListParams, PermissionMode, RunState, Summary, ToolStatus, UpdateParams, WaitReason,
 };
 use agentd_tests::fault_server::{FaultServer, Say};
-use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, eventually, within};
+use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, eventually, found, within};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -72,15 +72,10 @@ pub(crate) async fn all(client: &Client) -> Vec<Summary> {
 
 /// The sessions, when as many are closed as there should be sub-agents.
 pub(crate) async fn when_over(client: &Client, subagents: usize) -> Vec<Summary> {
-    within("the sub-agents are closed", async {
-        loop {
-            let rows = all(client).await;
-            let closed = |row: &&Summary| row.status.state == RunState::Closed && row.parent.is_some();
-            if rows.iter().filter(closed).count() >= subagents {
-                return rows;
-            }
-            tokio::task::yield_now().await;
-        }
+    found("the sub-agents are closed", async || {
+        let rows = all(client).await;
+        let closed = |row: &&Summary| row.status.state == RunState::Closed && row.parent.is_some();
+        (rows.iter().filter(closed).count() >= subagents).then_some(rows)
     })
     .await
 }
@@ -187,14 +182,9 @@ async fn a_cancelled_tree_ends_wholly_and_closed_ones_stay_closed_after_a_restar
     let daemon = daemon(&server, YOLO).await;
     let client = daemon.client().await;
     let session = root(&daemon, &client, CreateParams::default()).await;
-    within("all four commands run", async {
-        loop {
-            let running = |row: &&Summary| row.status.state == RunState::RunningTool;
-            if all(&client).await.iter().filter(running).count() == 4 {
-                break;
-            }
-            tokio::task::yield_now().await;
-        }
+    found("all four commands run", async || {
+        let running = |row: &&Summary| row.status.state == RunState::RunningTool;
+        (all(&client).await.iter().filter(running).count() == 4).then_some(())
     })
     .await;
     let waiting = client.get(&session).await.unwrap();

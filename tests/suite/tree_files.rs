@@ -6,7 +6,7 @@ use crate::played::{daemon, model, results};
 use crate::subagents::{all, node, root, when_over};
 use agentd_protocol::{Block, CreateParams, Diffed, EndReason, RunState, SendParams, ToolStatus};
 use agentd_tests::fault_server::{FaultServer, Say};
-use agentd_tests::{Daemon, Follower, check_log, within};
+use agentd_tests::{Daemon, Follower, check_log, found};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -167,15 +167,10 @@ async fn i1_what_a_deleted_sub_agent_spent_counts_in_its_tree() {
     let daemon = daemon(&server, YOLO).await;
     let client = daemon.client().await;
     let session = root(&daemon, &client, CreateParams::default()).await;
-    let child = within("the command of the sub-agent runs", async {
-        loop {
-            let rows = all(&client).await;
-            let running = rows.iter().find(|row| row.status.state == RunState::RunningTool);
-            if let Some(row) = running.filter(|row| row.parent.is_some()) {
-                return row.session;
-            }
-            tokio::task::yield_now().await;
-        }
+    let child = found("the command of the sub-agent runs", async || {
+        let rows = all(&client).await;
+        let running = rows.iter().find(|row| row.status.state == RunState::RunningTool);
+        running.filter(|row| row.parent.is_some()).map(|row| row.session)
     })
     .await;
     agentctl(&daemon, &["rm", &child.to_string()], 5).await;
