@@ -87,7 +87,7 @@ async fn retries(daemon: &Daemon) -> i64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn i1_a_reload_takes_over_keys_prices_and_rules_and_names_what_needs_a_restart() {
     let server = server().await;
-    let daemon = daemon(&server, "").await;
+    let daemon = daemon(&server, "key_files_ms = 0\n").await;
     let client = daemon.client().await;
     let session = parked(&daemon, &client).await;
     let restarts = client.status().await.unwrap().restarts;
@@ -152,7 +152,7 @@ async fn i1_a_reload_takes_over_keys_prices_and_rules_and_names_what_needs_a_res
 #[tokio::test(flavor = "multi_thread")]
 async fn i7_a_bad_configuration_changes_nothing_and_the_fault_names_file_key_and_line() {
     let server = server().await;
-    let daemon = daemon(&server, "").await;
+    let daemon = daemon(&server, "key_files_ms = 0\n").await;
     edit(&daemon, "max_retries = 3", "max_retries = 4\nbase_sm = 7");
     let refused = daemon.agentctl(&["daemon", "reload"]).await;
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
@@ -163,10 +163,11 @@ async fn i7_a_bad_configuration_changes_nothing_and_the_fault_names_file_key_and
         assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
     }
     assert_eq!(retries(&daemon).await, 3);
+    edit(&daemon, "base_sm = 7\n", "");
     edit(
         &daemon,
-        "max_retries = 4\nbase_sm = 7",
-        "max_retries = 4\n[[permission.rules]]\nallow = \"Bash(\"",
+        "[limits]",
+        "[[permission.rules]]\nallow = \"Bash(\"\n[limits]",
     );
     let refused = daemon.agentctl(&["daemon", "reload"]).await;
     assert!(
@@ -180,7 +181,7 @@ async fn i7_a_bad_configuration_changes_nothing_and_the_fault_names_file_key_and
 #[tokio::test(flavor = "multi_thread")]
 async fn i6_sighup_reloads_and_a_bad_file_does_not_end_the_daemon() {
     let server = server().await;
-    let mut daemon = daemon(&server, "").await;
+    let mut daemon = daemon(&server, "key_files_ms = 0\n").await;
     let log = daemon.data_dir().join("logs/agentd.log");
     edit(&daemon, "max_retries = 3", "max_retries = \"many\"");
     daemon.signal(Signal::HUP);
@@ -203,4 +204,21 @@ async fn i6_sighup_reloads_and_a_bad_file_does_not_end_the_daemon() {
     };
     within("the good file is taken", taken).await;
     assert!(!daemon.is_over());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i6_a_session_that_waits_for_a_key_goes_on_when_the_file_has_a_good_one() {
+    let server = server().await;
+    let daemon = daemon(&server, "key_files_ms = 50\n[permission]\nmode = \"yolo\"\n").await;
+    let client = daemon.client().await;
+    let session = parked(&daemon, &client).await;
+    let asked = server.seen().requests;
+    std::fs::write(key(&daemon), "sk-bad-too-00000\n").unwrap();
+    server
+        .until("another key is tried", |seen| seen.requests > asked)
+        .await;
+    std::fs::write(key(&daemon), GOOD).unwrap();
+    let end = Follower::attach(&client, &session).await.turn_finished(1).await;
+    assert_eq!(end.text, "It is done.");
+    check_log(&client, &session).await;
 }

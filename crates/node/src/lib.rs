@@ -11,6 +11,7 @@ mod core;
 mod error;
 mod herald;
 mod indexing;
+mod key_files;
 mod logs;
 mod lost;
 mod modes;

@@ -121,7 +121,7 @@ impl Node {
             registry,
             places: crate::start::places(&settings, &args.environment),
             loaded: present.settings,
-            reload: Arc::clone(&reload),
+            reload: Arc::<Reloader>::clone(&reload),
             clock,
             facts: facts(&args.loaded, &args.paths, clock, &sandboxing),
             stop: stop_tx.clone(),
@@ -132,7 +132,7 @@ impl Node {
         let mut tasks = vec![tokio::spawn(agentd_control::serve(listener, api, serving))];
         // A demo belongs to its terminal.
         let leaves = args.demo.map(|_| stop_tx);
-        tasks.push(tokio::spawn(crate::reload::on_hangup(hangup, reload, leaves)));
+        tasks.extend(crate::reload::tasks(reload, hangup, leaves));
         tasks.extend(beside(&args, (&handles, &backend), (told, reloads), clock)?);
         Ok(Self {
             mirror: crate::start::mirror(&settings, &args.paths, &backend)?,

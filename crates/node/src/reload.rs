@@ -4,6 +4,7 @@
 use crate::children::{Handles, client_config};
 use crate::core::core_config;
 use crate::error::NodeError;
+use crate::key_files::{Look, Looks, look};
 use crate::node::NodeArgs;
 use crate::sandboxing::denied_reads;
 use crate::start::{check_rules, models};
@@ -22,11 +23,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex, mpsc};
+use tokio::task::JoinHandle;
 
 /// How long an actor may take for its part.
 const PART: Duration = Duration::from_secs(10);
 /// Sessions of one page that wait for credentials.
 const PAGE: u32 = 200;
+/// Key files are looked at no sooner than this, whatever the settings say.
+const SOONEST: Duration = Duration::from_millis(50);
+/// Where they are not looked at, the settings are: a reload may change them.
+const IDLE: Duration = Duration::from_secs(60);
 /// Lines that wait for the audit file.
 const AUDITS: usize = 64;
 /// What stays as it was although its key changed: the walls and the index were made from it.
@@ -90,7 +96,7 @@ impl Reloader {
         present: Present,
         (handles, http): (&Handles, reqwest::Client),
         clock: Clock,
-    ) -> (Arc<dyn Reload>, mpsc::Receiver<Value>) {
+    ) -> (Arc<Self>, mpsc::Receiver<Value>) {
         let (audit, audits) = mpsc::channel(AUDITS);
         let reloader = Self {
             present,
@@ -172,6 +178,38 @@ impl Reloader {
         self.try_again().await
     }
 
+    /// Reads the keys again when their files have changed. One change is one round: a key that is refused again is left
+    /// alone until the next.
+    async fn watch_keys(self: Arc<Self>) {
+        let mut looks = Looks::new(self.look().await);
+        loop {
+            let every = self.present.settings.now().settings.retry.key_files_ms;
+            let idle = if every == 0 {
+                IDLE
+            } else {
+                Duration::from_millis(every).max(SOONEST)
+            };
+            tokio::time::sleep(idle).await;
+            if every == 0 || !looks.settled(self.look().await) {
+                continue;
+            }
+            let _turn = self.turn.lock().await;
+            let tried = self.keys().await;
+            tracing::info!(tried, "key files have changed; the keys were read again");
+            self.record(
+                &Principal::agentd(),
+                &json!({"keys": "read again", "tried": tried}),
+            );
+        }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the files are the operator's")]
+    async fn look(&self) -> Look {
+        let loaded = self.present.settings.now();
+        let looked = tokio::task::spawn_blocking(move || look(&loaded.settings)).await;
+        looked.unwrap_or_default()
+    }
+
     async fn try_again(&self) -> u64 {
         let (mut tried, mut after) = (0, None);
         loop {
@@ -246,12 +284,21 @@ pub(crate) fn hangup() -> Result<Signal, NodeError> {
     signal(SignalKind::hangup()).map_err(|error| NodeError::Unsupported(error.to_string()))
 }
 
-/// SIGHUP: a reload, or the end where `leaves` is given.
-pub(crate) async fn on_hangup(
-    mut hangup: Signal,
-    reloader: Arc<dyn Reload>,
+/// What makes the daemon reload by itself: SIGHUP, and other keys in the files of keys.
+pub(crate) fn tasks(
+    reloader: Arc<Reloader>,
+    hangup: Signal,
     leaves: Option<mpsc::Sender<StopRequest>>,
-) {
+) -> [JoinHandle<()>; 2] {
+    let watching = Arc::clone(&reloader).watch_keys();
+    [
+        tokio::spawn(watching),
+        tokio::spawn(on_hangup(hangup, reloader, leaves)),
+    ]
+}
+
+/// SIGHUP: a reload, or the end where `leaves` is given.
+async fn on_hangup(mut hangup: Signal, reloader: Arc<Reloader>, leaves: Option<mpsc::Sender<StopRequest>>) {
     while hangup.recv().await.is_some() {
         match &leaves {
             // A full queue holds such a request already.

@@ -346,6 +346,8 @@ pub struct RetryConfig {
     pub idle_ms: u64,
     /// For the whole answer.
     pub total_ms: u64,
+    /// The files of keys are looked at this often; 0: only at a reload.
+    pub key_files_ms: u64,
 }
 
 impl Default for RetryConfig {
@@ -359,6 +361,7 @@ impl Default for RetryConfig {
             first_byte_ms: 120_000,
             idle_ms: 60_000,
             total_ms: 1_800_000,
+            key_files_ms: 5_000,
         }
     }
 }

@@ -63,6 +63,7 @@ fn deadlines(s: &Settings) -> Vec<Row> {
         ("retry.base_ms", r.base_ms, 1, DAY_MS),
         ("retry.cap_ms", r.cap_ms, r.base_ms, DAY_MS),
         ("retry.park_ms", r.park_ms, 0, WEEK_MS),
+        ("retry.key_files_ms", r.key_files_ms, 0, DAY_MS),
         ("retry.connect_ms", r.connect_ms, 1, DAY_MS),
         ("retry.first_byte_ms", r.first_byte_ms, 1, DAY_MS),
         ("retry.idle_ms", r.idle_ms, 1, DAY_MS),

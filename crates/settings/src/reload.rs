@@ -54,7 +54,11 @@ fn live(old: &Settings, new: &Settings) -> Settings {
         .models
         .retain(|_, model| old.providers.contains_key(&model.provider));
     settings.r#loop = new.r#loop.clone();
-    settings.retry = new.retry.clone();
+    // The HTTP client is made once.
+    settings.retry = crate::RetryConfig {
+        connect_ms: old.retry.connect_ms,
+        ..new.retry.clone()
+    };
     settings.context = new.context.clone();
     settings.side_calls = new.side_calls.clone();
     settings.budget = new.budget.clone();
