@@ -36,7 +36,9 @@ Examples:
   agentctl ps                               what runs, what waits, for whom
   agentctl approvals                        what waits for a person
   agentctl attach @last                     watch and steer the newest session
-  agentctl help exit-codes                  a topic: exit-codes output environment hooks providers rules states";
+  agentctl help exit-codes                  explain a topic
+
+Topics: agents environment exit-codes hooks output providers rules states";
 
 /// Controls agentd, the daemon that runs LLM agents.
 #[derive(Debug, Parser)]

@@ -45,7 +45,7 @@ impl From<ScopeArg> for Scope {
 /// `approve` and `deny`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  agentctl approve 4f2a            the one open approval of session 4f2a\n  agentctl approve --scope session 9c1d\n  agentctl deny 9c1d \"use the staging database\"   or with --reason\n  agentctl deny --all -l team=infra --yes\n  agentctl approve --like 9c1d     every question about the same call, in the same place"
+    after_help = "Examples:\n  agentctl approve 4f2a            the one open approval of session 4f2a\n  agentctl approve --scope session 9c1d\n  agentctl deny 9c1d \"use the staging database\"   or with --reason\n  agentctl deny --all -l team=infra --yes\n  agentctl approve --like 9c1d     every question about the same call there"
 )]
 pub(crate) struct DecideArgs {
     /// Approvals (ids or prefixes), or sessions with exactly one open; `deny` takes its reason behind them
@@ -160,7 +160,9 @@ pub(crate) struct LifecycleArgs {
 /// `set`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Keys: name, model, mode, budget, labels. Parts of a budget that are not named stay as they are; none lifts one.\nOf labels KEY=VALUE sets one, KEY- removes one. A session that stopped because its budget was used up goes on\nwhen the new one has room. A model and a mode count from the next step on.\nExamples:\n  agentctl set 4f2a name=nightly model=sonnet mode=accept-edits\n  agentctl set 4f2a budget=usd=5,tokens=none\n  agentctl set 4f2a labels=team=infra,urgent-"
+    after_help = "Keys: name, model, mode, budget, labels. Parts of a budget that are not named stay as they are; none lifts one. \
+Of labels KEY=VALUE sets one, KEY- removes one. A session that stopped because its budget was used up goes on \
+when the new one has room. A model and a mode count from the next step on.\nExamples:\n  agentctl set 4f2a name=nightly model=sonnet mode=accept-edits\n  agentctl set 4f2a budget=usd=5,tokens=none\n  agentctl set 4f2a labels=team=infra,urgent-"
 )]
 pub(crate) struct SetArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last
@@ -198,7 +200,8 @@ pub(crate) enum WaitFor {
 /// `wait`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit codes: those of the last turn (0 completed, 6 failed, 8 cancelled, 9 budget or limit), 7 when a session\nthat should become idle waits for a person, 124 at the timeout. Of many sessions the first that is not 0 counts."
+    after_help = "Exit codes: those of the last turn (0 completed, 6 failed, 8 cancelled, 9 budget or limit), 7 when a session \
+that should become idle waits for a person, 124 at the timeout. Of many sessions the first that is not 0 counts."
 )]
 pub(crate) struct WaitArgs {
     /// Ids, unambiguous prefixes of either end, names, or @last

@@ -7,7 +7,8 @@ use clap_complete::ArgValueCompleter;
 /// `diff`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Compares what files held before the session changed them with what they hold now. What commands did to files\nis seen only where the session's own tools changed the file, too. Files that its sub-agents changed are among them, marked.\nExamples:\n  agentctl diff 4f2a\n  agentctl diff 4f2a --turn last --stat"
+    after_help = "Compares what files held before the session changed them with what they hold now. What commands did to files \
+is seen only where the session's own tools changed the file, too. Files that its sub-agents changed are among them, marked.\nExamples:\n  agentctl diff 4f2a\n  agentctl diff 4f2a --turn last --stat"
 )]
 pub(crate) struct DiffArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last
@@ -24,7 +25,9 @@ pub(crate) struct DiffArgs {
 /// `undo`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Only changes by the session's own tools on files can be undone; what commands did cannot. A file that somebody\nchanged since is in the way (exit code 5). The agent is told at its next input. What sub-agents\nchanged belongs to the turn that started them. Examples:\n  agentctl undo 4f2a                 its last change\n  agentctl undo 4f2a --turn last     all that the last turn changed\n  agentctl undo 4f2a --change 0123ab --dry-run"
+    after_help = "Only changes by the session's own tools on files can be undone; what commands did cannot. A file that somebody \
+changed since is in the way (exit code 5). The agent is told at its next input. What sub-agents \
+changed belongs to the turn that started them. Examples:\n  agentctl undo 4f2a                 its last change\n  agentctl undo 4f2a --turn last     all that the last turn changed\n  agentctl undo 4f2a --change 0123ab --dry-run"
 )]
 pub(crate) struct UndoArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last
@@ -50,7 +53,8 @@ pub(crate) struct UndoArgs {
 /// `rewind`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The log keeps everything; the model does not see what came after SEQ. Inside a step the last point before it\nis taken. Examples:\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\n  agentctl rewind 4f2a --at 31\n  agentctl rewind 4f2a --at 31 --files"
+    after_help = "The log keeps everything; the model does not see what came after SEQ. Inside a step the last point before it \
+is taken. Examples:\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\n  agentctl rewind 4f2a --at 31\n  agentctl rewind 4f2a --at 31 --files"
 )]
 pub(crate) struct RewindArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last
@@ -76,7 +80,8 @@ pub(crate) struct RewindArgs {
 /// `fork`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The new session works in the same directory; files are not copied. Between two turns the last point before SEQ is\ntaken. Examples:\n  agentctl fork 4f2a\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\n  agentctl fork 4f2a --at 31 --name \"another way\""
+    after_help = "The new session works in the same directory; files are not copied. Between two turns the last point before SEQ is \
+taken. Examples:\n  agentctl fork 4f2a\n  agentctl logs --seq 4f2a           shows the numbers (SEQ)\n  agentctl fork 4f2a --at 31 --name \"another way\""
 )]
 pub(crate) struct ForkArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last

@@ -80,7 +80,8 @@ pub(crate) struct ShowArgs {
 /// `compact`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The log keeps the whole conversation; only what the model is sent becomes shorter. Between turns it is done\nat once, in a running turn before its next model call."
+    after_help = "The log keeps the whole conversation; only what the model is sent becomes shorter. Between turns it is done \
+at once, in a running turn before its next model call."
 )]
 pub(crate) struct CompactArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last
@@ -94,7 +95,7 @@ pub(crate) struct CompactArgs {
 /// `logs`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  agentctl logs @last\n  agentctl logs --seq --times 4f2a   the numbers are what fork --at and rewind --at take\n  agentctl logs -f --kind tool,turn 4f2a\n  agentctl logs -n 20 -o jsonl 4f2a"
+    after_help = "Examples:\n  agentctl logs @last\n  agentctl logs --seq --times 4f2a   with the numbers that fork --at takes\n  agentctl logs -f --kind tool,turn 4f2a\n  agentctl logs -n 20 -o jsonl 4f2a"
 )]
 pub(crate) struct LogsArgs {
     /// An id, an unambiguous prefix of either end, a name, or @last
@@ -148,9 +149,9 @@ pub(crate) struct ExportArgs {
 }
 
 const IMPORT_NOTES: &str = "\
-An imported log is history: it can be read, and the model knows the conversation. Nothing in it counts here.
-What was open in it is closed, and its verdicts, approvals, grants, mode, limits, budget, model, labels and
-working directory are not taken over: the options above and the configuration decide. It costs nothing in
+An imported log is history: it can be read, and the model knows the conversation. Nothing in it counts here. \
+What was open in it is closed, and its verdicts, approvals, grants, mode, limits, budget, model, labels and \
+working directory are not taken over: the options above and the configuration decide. It costs nothing in \
 `usage`, and the audit trail says only who imported which file. The scope `import` is needed.
 
 Examples:
@@ -202,7 +203,8 @@ pub(crate) struct ImportArgs {
 /// `events`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  agentctl events -n 50\n  agentctl events --since 2h --kind approval,turn -l team=infra\n  agentctl events -f -n 0 -o jsonl\n\nEach event of the fleet has a cursor; `--after CURSOR` goes on behind it. With -o jsonl the stored lines\nare printed exactly, and the last cursor is said on stderr at the end."
+    after_help = "Examples:\n  agentctl events -n 50\n  agentctl events --since 2h --kind approval,turn -l team=infra\n  agentctl events -f -n 0 -o jsonl\n\nEach event of the fleet has a cursor; `--after CURSOR` goes on behind it. With -o jsonl the stored lines \
+are printed exactly, and the last cursor is said on stderr at the end."
 )]
 pub(crate) struct EventsArgs {
     /// Go on with what happens
@@ -228,7 +230,8 @@ pub(crate) struct EventsArgs {
 /// `usage`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Removed sessions count, too; by session they are one group, (removed). With --since only what the logs tell\nis summed, so removed sessions do not count.\n\nExamples:\n  agentctl usage --by team\n  agentctl usage --since 24h --by session"
+    after_help = "Removed sessions count, too; by session they are one group, (removed). With --since only what the logs tell \
+is summed, so removed sessions do not count.\n\nExamples:\n  agentctl usage --by team\n  agentctl usage --since 24h --by session"
 )]
 pub(crate) struct UsageArgs {
     /// Group by `model`, `session`, or a label's name

@@ -75,7 +75,8 @@ pub(crate) struct CompletionArgs {
 /// `demo`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The demo runs `agentd --demo` in this terminal. Only the model's words are scripted: files, commands,\napprovals and the log are real. A daemon that already runs is left alone."
+    after_help = "The demo runs `agentd --demo` in this terminal. Only the model's words are scripted: files, commands, \
+approvals and the log are real. A daemon that already runs is left alone."
 )]
 pub(crate) struct DemoArgs {
     /// How many sessions

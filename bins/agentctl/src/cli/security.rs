@@ -19,7 +19,8 @@ pub(crate) struct AuditArgs {
 pub(crate) enum AuditVerb {
     /// Check that no line was changed, removed, added or moved; exit code 1 if one was
     #[command(
-        after_help = "Reads the files themselves; a daemon that runs is only asked where they are. Lines missing at the very end can only be noticed with\n--head: keep the hash that a good check prints somewhere else, and give it to the next check.\n\nExamples:\n  agentctl audit verify\n  agentctl audit verify /backup/audit.jsonl.1 /backup/audit.jsonl\n  agentctl audit verify --head \"$(cat last-head)\" -q > new-head"
+        after_help = "Reads the files themselves; a daemon that runs is only asked where they are. Lines missing at the very end can only be noticed with \
+--head: keep the hash that a good check prints somewhere else, and give it to the next check.\n\nExamples:\n  agentctl audit verify\n  agentctl audit verify /backup/audit.jsonl.1 /backup/audit.jsonl\n  agentctl audit verify --head \"$(cat last-head)\" -q > new-head"
     )]
     Verify(VerifyArgs),
 }
@@ -50,13 +51,15 @@ pub(crate) struct PolicyArgs {
 pub(crate) enum PolicyVerb {
     /// Say what verdict a call would get, and why; nothing is run
     #[command(
-        after_help = "Without --session the configuration of this machine decides, and no daemon is needed. With it, the rules in\nforce in the daemon, the session's own and those that people granted decide, in the session's mode.\n\nExamples:\n  agentctl policy check 'cargo test && git push'\n  agentctl policy check --tool Write --path /etc/hosts\n  agentctl policy check --session @last 'make install'"
+        after_help = "Without --session the configuration of this machine decides, and no daemon is needed. With it, the rules in \
+force in the daemon, the session's own and those that people granted decide, in the session's mode.\n\nExamples:\n  agentctl policy check 'cargo test && git push'\n  agentctl policy check --tool Write --path /etc/hosts\n  agentctl policy check --session @last 'make install'"
     )]
     Check(CheckArgs),
     /// Judge logged calls by other rules, and list whose verdict would change
     #[command(
         name = "dry-run",
-        after_help = "FILE is a configuration file; only its [permission] section counts, above agentd's defaults and instead of\nyour own files. Rules of the sessions, and those that people granted in them or for good, stay in force.\n\nExamples:\n  agentctl policy dry-run --rules new.toml --all\n  agentctl policy dry-run --rules new.toml --session @last -o json"
+        after_help = "FILE is a configuration file; only its [permission] section counts, above agentd's defaults and instead of \
+your own files. Rules of the sessions, and those that people granted in them or for good, stay in force.\n\nExamples:\n  agentctl policy dry-run --rules new.toml --all\n  agentctl policy dry-run --rules new.toml --session @last -o json"
     )]
     DryRun(DryRunArgs),
 }
@@ -107,7 +110,8 @@ pub(crate) struct DryRunArgs {
 /// `rules`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "These rules come from answers with --scope always, or `a` at a question, and hold in every session. Rules of the\nconfiguration are changed there: agentctl config view. Examples:\n  agentctl rules ls\n  agentctl rules rm 3\n  agentctl rules rm 'allow Bash(cargo test)'"
+    after_help = "These rules come from answers with --scope always, or `a` at a question, and hold in every session. Rules of the \
+configuration are changed there: agentctl config view. Examples:\n  agentctl rules ls\n  agentctl rules rm 3\n  agentctl rules rm 'allow Bash(cargo test)'"
 )]
 pub(crate) struct RulesArgs {
     #[command(subcommand)]

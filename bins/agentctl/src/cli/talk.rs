@@ -12,13 +12,13 @@ use std::time::Duration;
 const RUN_EXAMPLES: &str = "\
 Examples:
   agentctl run \"fix the failing test\"
-  agentctl run -C ~/src/app --model sonnet --budget usd=2,time=30m \"update the changelog\"
-  agentctl run --allow 'Bash(cargo test:*)' --deny 'Write(/etc/**)' \"make the tests pass\"
+  agentctl run -C ~/app --model sonnet --budget usd=2 \"update the docs\"
+  agentctl run --allow 'Bash(cargo test:*)' \"make the tests pass\"
   agentctl run -d -q -l team=infra --input-file task.md
   agentctl run --session @last \"now add a test for it\"
   agentctl run -o json \"count the TODOs\" | jq .text
 
-Without a terminal (or with --json or -o json) nobody can be asked: what needs an approval is denied
+Without a terminal (or with --json or -o json) nobody can be asked: what needs an approval is denied \
 after permission.unattended_timeout, and the agent is told so. See `agentctl help exit-codes`.";
 
 /// `run`.
@@ -184,11 +184,11 @@ impl From<PresetArg> for Preset {
 }
 
 const ATTACH_KEYS: &str = "\
-Type a line and press Enter to send it: it steers a running turn, or starts the next one.
-While an approval is open: y allow, s allow for this session, a always allow, n [reason] deny;
-for a choice its number or id. Commands: /approve [once|session|always]  /deny [reason]  /answer TEXT
-/cancel  /resume  /detach  /help, and those of the daemon: /plan /mode /model /compact /todo and command files.
-@path attaches a file, @path:10-20 some lines of it. Ctrl-C or Ctrl-D detaches; the session goes on.
+Type a line and press Enter to send it: it steers a running turn, or starts the next one. \
+While an approval is open: y allow, s allow for this session, a always allow, n [reason] deny; \
+for a choice its number or id. Commands: /approve [once|session|always]  /deny [reason]  /answer TEXT \
+/cancel  /resume  /detach  /help, and those of the daemon: /plan /mode /model /compact /todo and command files. \
+@path attaches a file, @path:10-20 some lines of it. Ctrl-C or Ctrl-D detaches; the session goes on. \
 With --seq or --times an answer is shown when it is whole, not while it streams.";
 
 /// `attach`.

@@ -129,3 +129,26 @@ fn a_usage_error_can_tell_that_json_is_wanted() {
     }
     assert!(!wants_json(&words("agentctl run json -o yaml")));
 }
+
+#[test]
+fn help_is_broken_by_the_terminal_alone_and_examples_fit_into_eighty_columns() {
+    let mut program = Cli::command();
+    program.build();
+    let verbs: Vec<_> = program.get_subcommands().cloned().collect();
+    for verb in verbs
+        .iter()
+        .flat_map(|verb| verb.get_subcommands().chain([verb]))
+        .chain([&program])
+    {
+        let text = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+        for pair in lines.windows(2) {
+            let broken = prose(pair[0]) && prose(pair[1]) && pair[0].len() > 60 && pair[1] != "Examples:";
+            assert!(!broken, "{}: {pair:?}", verb.get_name());
+        }
+        for line in lines.iter().filter(|line| !prose(line)) {
+            assert!(line.len() <= 80, "{}: {line}", verb.get_name());
+        }
+    }
+}
