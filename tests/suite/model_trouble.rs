@@ -259,6 +259,15 @@ async fn a_long_wait_parks_the_session_over_a_restart_until_somebody_says_go_on(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_provider_that_is_down_for_long_parks_the_session_and_is_named_as_the_cause() {
+    parks(
+        vec![http(503, &[("retry-after", "3600")], "")],
+        WaitReason::Provider,
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_second_model_takes_over_when_the_first_is_down() {
     let down = always(vec![http(503, &[], "")]).await;
     let up = ModelServer::start(false).await.unwrap();

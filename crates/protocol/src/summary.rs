@@ -27,6 +27,8 @@ pub enum WaitReason {
     Permit,
     /// A provider's rate limit.
     RateLimit,
+    /// A provider that is down or overloaded.
+    Provider,
     /// Money or quota.
     Quota,
     /// A working credential.
@@ -64,7 +66,7 @@ pub enum RunState {
     Faulted,
 }
 
-const STATES: [(RunState, &str); 20] = [
+const STATES: [(RunState, &str); 21] = [
     (RunState::Queued, "queued"),
     (RunState::Starting, "starting"),
     (RunState::RunningModel, "running(model)"),
@@ -75,6 +77,7 @@ const STATES: [(RunState, &str); 20] = [
     (RunState::Waiting(WaitReason::Child), "waiting(child)"),
     (RunState::Waiting(WaitReason::Permit), "waiting(permit)"),
     (RunState::Waiting(WaitReason::RateLimit), "waiting(rate_limit)"),
+    (RunState::Waiting(WaitReason::Provider), "waiting(provider)"),
     (RunState::Waiting(WaitReason::Quota), "waiting(quota)"),
     (RunState::Waiting(WaitReason::Credentials), "waiting(credentials)"),
     (RunState::Waiting(WaitReason::Workspace), "waiting(workspace)"),

@@ -110,7 +110,8 @@ fn in_line(status: &Status, place: Option<Place>, now: Timestamp) -> Status {
     let hold = place.and_then(|place| place.hold);
     let state = match hold {
         Some(Hold::Rate) => WaitReason::RateLimit,
-        Some(Hold::Circuit) | None => WaitReason::Permit,
+        Some(Hold::Circuit) => WaitReason::Provider,
+        None => WaitReason::Permit,
     };
     let what = match hold {
         Some(Hold::Rate) => "the provider's rate limit",

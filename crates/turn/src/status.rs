@@ -262,9 +262,10 @@ const fn parked_for(class: FailureClass) -> (WaitReason, &'static str) {
     match class {
         FailureClass::QuotaExhausted => (WaitReason::Quota, "the account has no credit or quota left"),
         FailureClass::Auth => (WaitReason::Credentials, "no credential is accepted"),
+        FailureClass::Overloaded | FailureClass::Transient => {
+            (WaitReason::Provider, "the provider is down or overloaded")
+        }
         FailureClass::RateLimited
-        | FailureClass::Overloaded
-        | FailureClass::Transient
         | FailureClass::ContextOverflow
         | FailureClass::ContentFilter
         | FailureClass::InvalidRequest

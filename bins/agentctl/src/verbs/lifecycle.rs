@@ -172,7 +172,9 @@ const fn stopped(state: RunState) -> bool {
         state,
         RunState::Paused
             | RunState::Faulted
-            | RunState::Waiting(WaitReason::RateLimit | WaitReason::Quota | WaitReason::Credentials)
+            | RunState::Waiting(
+                WaitReason::RateLimit | WaitReason::Provider | WaitReason::Quota | WaitReason::Credentials
+            )
     )
 }
 

@@ -139,6 +139,15 @@ fn waits_of_our_own_grow_from_ten_minutes_to_an_hour_and_end_after_a_day() {
 }
 
 #[test]
+fn a_provider_that_is_down_is_not_taken_for_a_rate_limit() {
+    for class in [Overloaded, Transient] {
+        let mut world = World::running(LoopLimits::default());
+        world.fail_with(class, Some(90_000));
+        assert_eq!(world.state(), RunState::Waiting(WaitReason::Provider));
+    }
+}
+
+#[test]
 fn a_wish_that_is_longer_than_our_patience_ends_the_call() {
     for (wish, parks) in [(DAY - 10_000, true), (DAY + 1, false)] {
         let mut world = World::running(LoopLimits::default());

@@ -49,6 +49,7 @@ fn the_state_topic_names_every_state() {
         WaitReason::Child,
         WaitReason::Permit,
         WaitReason::RateLimit,
+        WaitReason::Provider,
         WaitReason::Quota,
         WaitReason::Credentials,
         WaitReason::Workspace,

@@ -64,7 +64,7 @@ fn a_session_that_waits_for_a_person_is_blocked() {
             "{wait:?}"
         );
     }
-    for wait in [WaitReason::RateLimit, WaitReason::Workspace] {
+    for wait in [WaitReason::RateLimit, WaitReason::Provider, WaitReason::Workspace] {
         assert_eq!(
             code(RunState::Waiting(wait), None, WaitFor::Idle),
             None,
