@@ -11,6 +11,10 @@ const MAX_LINE: u64 = 16 << 20;
 /// The `event` of the line with which an operator's acceptance of a loss is written down.
 pub const LOSS_ACCEPTED: &str = "store.loss_accepted";
 
+/// The `event` of the line with which the deletion of a full file is written down: `what.head` is the hash of the last line
+/// of that file.
+pub const FILE_DELETED: &str = "audit.file_deleted";
+
 /// What is wrong with a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
@@ -60,6 +64,8 @@ pub struct Chain {
     found: bool,
     /// The cursor of the last event.
     cursor: u64,
+    /// Ends of files whose deletion is in the chain.
+    deleted: Vec<Link>,
 }
 
 impl Chain {
@@ -113,7 +119,7 @@ impl Chain {
         if self.head.is_some_and(|head| head != prev) {
             return Err(Broken::Moved);
         }
-        self.in_order(line)?;
+        self.note(line)?;
         self.start.get_or_insert(prev);
         self.found |= self.wanted == Some(own);
         self.head = Some(own);
@@ -121,21 +127,32 @@ impl Chain {
         Ok(())
     }
 
-    /// Cursors only rise, but where a loss was accepted: from there the log was written again.
-    fn in_order(&mut self, line: &str) -> Result<(), Broken> {
+    /// What a line says of the chain itself. Cursors only rise, but where a loss was accepted: from there the log was
+    /// written again.
+    fn note(&mut self, line: &str) -> Result<(), Broken> {
         #[derive(Deserialize)]
-        struct Place<'a> {
+        struct Said<'a> {
             cursor: Option<u64>,
             #[serde(borrow)]
             event: Option<Cow<'a, str>>,
         }
-        let Ok(Place {
-            cursor: Some(cursor),
-            event,
-        }) = serde_json::from_str(line)
-        else {
+        #[derive(Deserialize)]
+        struct Deletion {
+            what: Deleted,
+        }
+        #[derive(Deserialize)]
+        struct Deleted {
+            head: String,
+        }
+        let Ok(Said { cursor, event }) = serde_json::from_str(line) else {
             return Ok(());
         };
+        if event.as_deref() == Some(FILE_DELETED) {
+            let deletion = serde_json::from_str::<Deletion>(line).ok();
+            let head: Option<Link> = deletion.and_then(|deletion| deletion.what.head.parse().ok());
+            self.deleted.extend(head);
+        }
+        let Some(cursor) = cursor else { return Ok(()) };
         if cursor < self.cursor && event.as_deref() != Some(LOSS_ACCEPTED) {
             return Err(Broken::Backwards);
         }
@@ -165,6 +182,12 @@ impl Chain {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.start.is_none_or(|start| start == Link::START)
+    }
+
+    /// Whether agentd deleted the older files that are gone, as its settings say: the chain has a line of it.
+    #[must_use]
+    pub fn deletion_is_recorded(&self) -> bool {
+        self.start.is_some_and(|start| self.deleted.contains(&start))
     }
 
     /// The hash that is wanted and was not met.

@@ -56,7 +56,7 @@ pub(crate) fn check(
         "at": now, "who": Principal::agentd(), "event": LOSS_ACCEPTED, "why": "--accept-loss", "cursor": log,
         "what": {"sessions": losses.len(), "lost": named, "audit_cursor": audit},
     });
-    let (max_bytes, files) = (settings.log.max_bytes, settings.log.files);
-    let mut audit = Audit::open(&path, max_bytes, files).map_err(failed)?;
+    let (max_bytes, keep) = (settings.log.max_bytes, settings.log.audit_files);
+    let mut audit = Audit::open(&path, max_bytes, keep).map_err(failed)?;
     audit.write(&line).map_err(failed)
 }

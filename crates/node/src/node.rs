@@ -357,7 +357,10 @@ fn scribe(
         .trace
         .then(|| Rotated::open(&trace, max_bytes, files));
     let trace = trace_file.transpose().map_err(of(&trace))?;
-    let audit_file = settings.log.audit.then(|| Audit::open(&audit, max_bytes, files));
+    let audit_file = settings
+        .log
+        .audit
+        .then(|| Audit::open(&audit, max_bytes, settings.log.audit_files));
     let audit = audit_file.transpose().map_err(of(&audit))?;
     if trace.is_none() && audit.is_none() {
         return Ok(None);

@@ -104,6 +104,8 @@ pub struct LogConfig {
     pub trace: bool,
     /// Write `audit.jsonl`.
     pub audit: bool,
+    /// Full audit files kept; 0: all of them.
+    pub audit_files: u32,
 }
 
 impl Default for LogConfig {
@@ -114,6 +116,7 @@ impl Default for LogConfig {
             files: 5,
             trace: false,
             audit: true,
+            audit_files: 0,
         }
     }
 }

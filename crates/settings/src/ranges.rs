@@ -54,6 +54,7 @@ fn turns(s: &Settings) -> Vec<Row> {
         ("node.wake_per_second", s.node.wake_per_second.into(), 1, 100_000),
         ("log.max_bytes", s.log.max_bytes, 65_536, 16 * GIB),
         ("log.files", s.log.files.into(), 1, 1_000),
+        ("log.audit_files", s.log.audit_files.into(), 0, 1_000_000),
     ]
 }
 

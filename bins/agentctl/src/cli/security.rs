@@ -20,7 +20,7 @@ pub(crate) enum AuditVerb {
     /// Check that no line was changed, removed, added or moved; exit code 1 if one was
     #[command(
         after_help = "Reads the files themselves; a daemon that runs is only asked where they are. Lines missing at the very end can only be noticed with \
---head: keep the hash that a good check prints somewhere else, and give it to the next check.\n\nExamples:\n  agentctl audit verify\n  agentctl audit verify /backup/audit.jsonl.1 /backup/audit.jsonl\n  agentctl audit verify --head \"$(cat last-head)\" -q > new-head"
+--head: keep the hash that a good check prints somewhere else, and give it to the next check.\n\nExamples:\n  agentctl audit verify\n  agentctl audit verify /backup/audit-000001.jsonl.gz /backup/audit.jsonl\n  agentctl audit verify --head \"$(cat last-head)\" -q > new-head"
     )]
     Verify(VerifyArgs),
 }

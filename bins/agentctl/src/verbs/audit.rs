@@ -9,8 +9,6 @@ use crate::verbs::config::loaded;
 use agentd_audit::{Chain, Stop};
 use agentd_protocol::Fault;
 use serde::Serialize;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 /// The JSON shape of `audit verify`.
@@ -27,6 +25,9 @@ struct Checked {
     head: Option<String>,
     /// The chain begins with the first line ever; else older files are gone.
     whole: bool,
+    /// They are gone because the settings say so: the chain has a line of it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    deletion_recorded: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     broken: Option<BrokenLine>,
 }
@@ -62,24 +63,12 @@ async fn files(ctx: &mut Ctx, args: &VerifyArgs) -> Result<Vec<PathBuf>, Failure
     };
     let dir = dir.ok_or_else(|| Failure::invalid("there is no home directory", "name the files"))?;
     let logs = dir.join("logs");
-    let mut numbered: Vec<(u32, PathBuf)> = Vec::new();
-    let entries = std::fs::read_dir(&logs).map_err(|error| Failure::file(&logs, &error))?;
-    for entry in entries {
-        let path = entry.map_err(|error| Failure::file(&logs, &error))?.path();
-        let name = path.file_name().and_then(|name| name.to_str());
-        let number = match name.and_then(|name| name.strip_prefix("audit.jsonl")) {
-            Some("") => Some(0),
-            Some(number) => number.strip_prefix('.').and_then(|number| number.parse().ok()),
-            None => None,
-        };
-        numbered.extend(number.map(|number| (number, path)));
-    }
-    if numbered.is_empty() {
+    let files = agentd_audit::files(&logs).map_err(|error| Failure::file(&logs, &error))?;
+    if files.is_empty() {
         let fault = Fault::not_found("no_audit", format!("no audit file in {}", logs.display()));
         return Err(fault.hint("is log.audit on? else name the files").into());
     }
-    numbered.sort_unstable_by_key(|(number, _)| std::cmp::Reverse(*number));
-    Ok(numbered.into_iter().map(|(_, path)| path).collect())
+    Ok(files)
 }
 
 /// Where the daemon keeps its data, if one answers.
@@ -108,8 +97,8 @@ fn check(files: &[PathBuf], args: &VerifyArgs) -> Result<Checked, Failure> {
     let shown = |path: &Path| path.display().to_string();
     let mut broken = None;
     for path in files {
-        let file = File::open(path).map_err(|error| Failure::file(path, &error))?;
-        match chain.read(BufReader::new(file)) {
+        let file = agentd_audit::open(path).map_err(|error| Failure::file(path, &error))?;
+        match chain.read(file) {
             Ok(()) => {}
             Err(Stop::Broken(line, what)) => {
                 broken = Some(BrokenLine {
@@ -148,6 +137,7 @@ fn check(files: &[PathBuf], args: &VerifyArgs) -> Result<Checked, Failure> {
         lines: chain.lines(),
         head: chain.head().map(|head| head.to_string()),
         whole: chain.is_whole(),
+        deletion_recorded: chain.deletion_is_recorded(),
         broken,
     })
 }
@@ -173,7 +163,9 @@ fn text(checked: &Checked, paint: Paint) -> String {
             unsealed + 1
         ));
     }
-    if !checked.whole {
+    if checked.deletion_recorded {
+        text.push_str("the oldest files were deleted by agentd (log.audit_files); the chain records it\n");
+    } else if !checked.whole {
         text.push_str("the oldest files are gone; what is there begins in the middle of the chain\n");
     }
     if let Some(head) = &checked.head {
