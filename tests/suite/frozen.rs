@@ -11,6 +11,7 @@ use agentd_protocol::{
 use agentd_tests::{Daemon, Follower, check_log, found, skipped, within};
 use std::fs;
 use std::path::Path;
+use tempfile::TempDir;
 
 /// Sessions on the disk that stands still.
 const FROZEN: usize = 40;
@@ -22,15 +23,19 @@ struct World {
     client: Client,
     disk: Disk,
     mounted: Mounted,
+    /// What it is mounted on; removed when it is unmounted.
+    _dir: TempDir,
     _server: ModelServer,
 }
 
 impl World {
     async fn new(test: &str) -> Option<Self> {
-        let dir = std::env::temp_dir().join(format!("agentd-frozen-{test}-{}", std::process::id()));
-        fs::create_dir_all(&dir).unwrap();
+        let dir = tempfile::Builder::new()
+            .prefix("agentd-frozen-")
+            .tempdir()
+            .unwrap();
         let disk = Disk::new();
-        let mounted = match Mounted::new(&disk, &dir) {
+        let mounted = match Mounted::new(&disk, dir.path()) {
             Ok(mounted) => mounted,
             Err(error) => {
                 let why = format!("kernel: no FUSE file system can be mounted here: {}", error.0);
@@ -45,6 +50,7 @@ impl World {
             daemon,
             disk,
             mounted,
+            _dir: dir,
             _server: server,
         })
     }

@@ -1,6 +1,6 @@
 //! Many sessions on one key, and a server that counts: nobody retries in a herd, and teams get their shares.
 
-use agentd_protocol::{Block, CreateParams, EndReason, EventBody};
+use agentd_protocol::{Block, CreateParams, EndReason, EventBody, FailureClass};
 use agentd_provider::Dialect;
 use agentd_tests::fault_server::{Act, Acts, Asked, FaultServer, Say, Speech, http};
 use agentd_tests::{Daemon, DaemonOptions, Follower, within};
@@ -12,48 +12,75 @@ use tokio::task::JoinSet;
 use tokio::time::interval;
 
 const SESSIONS: usize = 1_000;
-/// What the server allows in a window.
+/// Calls that may run at the same time, and so the most that can be under way when the server closes.
+const PERMITS: usize = 64;
+/// Answers of the server until it closes.
 const ALLOWED: usize = 200;
-const WINDOW_MS: u64 = 1_000;
 /// One connection has room for some hundred viewers.
 const PER_CLIENT: usize = 200;
+/// How long it stays closed after its first refusal.
+const CLOSED_MS: u64 = 1_000;
+/// Clocks are read in whole milliseconds, by the server and by the daemon.
+const ROUNDING_MS: u64 = 5;
 
-/// Counts requests by window: in all, and those that it refused.
+/// A server that gives so many answers, closes for a while, and opens again.
 #[derive(Debug, Default)]
-struct Ledger {
-    windows: BTreeMap<u64, (usize, usize)>,
+struct Door {
+    /// Answers since it opened.
+    answers: usize,
+    opens_ms: Option<u64>,
+    /// Refusals, by closure.
+    refused: Vec<usize>,
 }
 
-impl Ledger {
-    /// Counts one request. The milliseconds until the next window, if this one is full.
-    fn full(&mut self, at_ms: u64) -> Option<u64> {
-        let (asked, refused) = self.windows.entry(at_ms / WINDOW_MS).or_default();
-        *asked += 1;
-        (*asked > ALLOWED).then(|| {
+impl Door {
+    /// Counts one request. The milliseconds until the server opens, if it is closed.
+    fn closed(&mut self, at_ms: u64) -> Option<u64> {
+        if self.opens_ms.is_some_and(|opens| opens <= at_ms) {
+            (self.answers, self.opens_ms) = (0, None);
+        }
+        if self.answers < ALLOWED {
+            self.answers += 1;
+            return None;
+        }
+        if self.opens_ms.is_none() {
+            self.refused.push(0);
+        }
+        if let Some(refused) = self.refused.last_mut() {
             *refused += 1;
-            WINDOW_MS - at_ms % WINDOW_MS
-        })
+        }
+        let opens = *self.opens_ms.get_or_insert(at_ms + CLOSED_MS);
+        Some(opens - at_ms + ROUNDING_MS)
     }
 }
 
-fn answer(asked: &Asked, ledger: &Mutex<Ledger>, tells_the_wait: bool) -> Acts {
+fn answer(asked: &Asked, door: &Mutex<Door>, tells_the_wait: bool) -> Acts {
     let speech = Speech(Dialect::OpenaiChat);
-    let full = ledger.lock().unwrap().full(asked.at_ms);
-    match full {
+    let closed = door.lock().unwrap().closed(asked.at_ms);
+    match closed {
         None => speech.answer(&Say::text("Yes.")),
         Some(ms) if tells_the_wait => vec![http(429, &[("retry-after-ms", &ms.to_string())], "")],
         Some(_) => vec![http(429, &[], "")],
     }
 }
 
-/// Runs the thousand sessions; what the server counted, and how many attempts failed in all.
-async fn herd(tells_the_wait: bool, config: &str) -> (Vec<(usize, usize)>, usize) {
-    let ledger = Arc::new(Mutex::new(Ledger::default()));
-    let counting = Arc::clone(&ledger);
-    let server = FaultServer::start(move |asked| answer(asked, &counting, tells_the_wait)).await;
+/// Runs the thousand sessions; the refusals in each closure of the server, and how many attempts the sessions lost to the
+/// rate limit.
+async fn herd(tells_the_wait: bool) -> (Vec<usize>, usize) {
+    let door = Arc::new(Mutex::new(Door::default()));
+    let asking = Arc::clone(&door);
+    let server = FaultServer::start(move |asked| answer(asked, &asking, tells_the_wait)).await;
+    let config = format!(
+        r#"[model]
+default = "shared"
+[retry]
+base_ms = 100
+first_byte_ms = 120000
+{}"#,
+        shared(&server, PERMITS)
+    );
     let daemon = Daemon::start(DaemonOptions {
-        model_url: Some(server.url()),
-        config: format!("[model]\ndefault = \"gpt-test\"\n{config}"),
+        config,
         ..DaemonOptions::default()
     })
     .await;
@@ -71,64 +98,77 @@ async fn herd(tells_the_wait: bool, config: &str) -> (Vec<(usize, usize)>, usize
                 let session = client.create(&params).await.unwrap().session.to_string();
                 let mut follower = Follower::attach(&client, &session).await;
                 let end = follower.turn_finished(1).await;
-                let failed = |body: &EventBody| matches!(body, EventBody::ModelFailed(_));
-                let failures = follower.events.iter().filter(|event| failed(&event.body));
-                (end.reason, failures.count())
+                let limited = |body: &EventBody| matches!(body, EventBody::ModelFailed(failed) if failed.class == FailureClass::RateLimited);
+                let lost = follower.events.iter().filter(|event| limited(&event.body));
+                (end.reason, lost.count())
             });
         }
     }
-    let (mut reasons, mut failures) = (BTreeMap::<String, usize>::new(), 0);
+    let (mut reasons, mut lost) = (BTreeMap::<String, usize>::new(), 0);
     while let Some(end) = running.join_next().await {
-        let (reason, failed) = end.unwrap();
+        let (reason, of_session) = end.unwrap();
         *reasons.entry(format!("{reason:?}")).or_default() += 1;
-        failures += failed;
+        lost += of_session;
     }
     let completed = format!("{:?}", EndReason::Completed);
     assert_eq!(reasons, BTreeMap::from([(completed, SESSIONS)]), "none fails");
-    let counted = ledger.lock().unwrap().windows.values().copied().collect();
-    (counted, failures)
+    let refused = door.lock().unwrap().refused.clone();
+    (refused, lost)
 }
 
-/// In the first window nobody can know the limit, but no more than the permits allow run against it; later each window
-/// sees little more than is allowed.
-fn no_herd(counted: &[(usize, usize)], failures: usize) {
-    let refused: usize = counted.iter().map(|(_, refused)| refused).sum();
-    for (n, (asked, _)) in counted.iter().enumerate() {
-        assert!(
-            *asked <= ALLOWED + ALLOWED / 2,
-            "window {n}: {asked} requests: {counted:?}"
-        );
-    }
+/// The first refusal stops everybody: only what was under way then is refused, too, and nobody comes back too early. A
+/// session that only waited has lost nothing.
+fn no_herd(refused: &[usize], lost: usize) {
     assert!(
-        refused <= SESSIONS / 4,
-        "{refused} refusals for {SESSIONS} answers: {counted:?}"
+        refused.len() + 1 >= SESSIONS / ALLOWED,
+        "the server closed: {refused:?}"
     );
-    assert!(failures <= refused + SESSIONS / 10, "{failures}: {counted:?}");
+    assert!(
+        refused.iter().all(|refused| *refused <= PERMITS),
+        "refusals by closure: {refused:?}"
+    );
+    assert!(lost <= refused.iter().sum(), "{lost} lost attempts: {refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_sessions_share_one_wait_that_the_server_names() {
-    let (counted, failures) = herd(true, "[retry]\nbase_ms = 100\n").await;
-    no_herd(&counted, failures);
+    let (refused, lost) = herd(true).await;
+    no_herd(&refused, lost);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_sessions_do_not_retry_in_a_herd_when_no_wait_is_named() {
-    let (counted, failures) = herd(false, "[retry]\nbase_ms = 100\n").await;
-    no_herd(&counted, failures);
+    let (refused, lost) = herd(false).await;
+    no_herd(&refused, lost);
+}
+
+/// The provider and the model `shared`.
+fn shared(server: &FaultServer, permits: usize) -> String {
+    format!(
+        r#"[providers.shared]
+dialect = "openai-chat"
+base_url = "{}/v1"
+credentials = [{{ name = "main", env = "AGENTD_TEST_KEY" }}]
+max_concurrent = {permits}
+[models.shared]
+provider = "shared"
+model = "shared-test"
+"#,
+        server.url()
+    )
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn teams_of_weights_one_and_three_get_shares_of_one_and_three() {
     const EACH: usize = 150;
-    const PERMITS: u64 = 8;
+    const PERMITS: usize = 8;
     const COUNTED: usize = 160;
     let order = Arc::new(Mutex::new(Vec::new()));
     let noting = Arc::clone(&order);
     let (all_wait, everybody) = watch::channel(false);
     let server = FaultServer::start(move |asked| {
         let speech = Speech(Dialect::OpenaiChat);
-        if asked.number < PERMITS {
+        if asked.number < PERMITS as u64 {
             // These hold all permits until everybody stands in line.
             let mut acts = speech.answer(&Say::text("Yes."));
             acts.insert(0, Act::Until(everybody.clone()));
@@ -146,23 +186,15 @@ default = "shared"
 first_byte_ms = 120000
 [scheduler]
 weights = {{ research = 3.0, support = 1.0 }}
-[providers.shared]
-dialect = "openai-chat"
-base_url = "{}/v1"
-credentials = [{{ name = "main", env = "AGENTD_TEST_KEY" }}]
-max_concurrent = {PERMITS}
-[models.shared]
-provider = "shared"
-model = "shared-test"
-"#,
-        server.url()
+{}"#,
+        shared(&server, PERMITS)
     );
     let daemon = Daemon::start(DaemonOptions {
         config,
         ..DaemonOptions::default()
     })
     .await;
-    one_turn_each(&daemon, EACH, PERMITS, all_wait).await;
+    one_turn_each(&daemon, EACH, PERMITS as u64, all_wait).await;
     let order = order.lock().unwrap();
     let research = order.iter().take(COUNTED).filter(|research| **research).count();
     let wanted = COUNTED * 3 / 4;

@@ -18,7 +18,7 @@ use agentd_tests::fault_server::{Act, Acts, Asked, FaultServer, Say, Speech};
 use agentd_tests::within;
 use futures_util::future::join_all;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Everything that is spoken over HTTP.
 const DIALECTS: [Dialect; 6] = [
@@ -52,7 +52,6 @@ struct Heard {
     answer: Result<ModelReply, ModelError>,
     /// The text that was shown while it streamed.
     shown: String,
-    took: Duration,
 }
 
 impl Heard {
@@ -84,6 +83,13 @@ impl Heard {
 
     fn is_transient(&self, case: impl std::fmt::Debug) {
         self.is(FailureClass::Transient, case);
+    }
+
+    /// A deadline ended it, but not the one for all of an attempt, which is the last resort.
+    fn is_given_up(&self, case: impl std::fmt::Debug) {
+        let last_resort = self.message().starts_with("no complete answer within");
+        assert!(!last_resort, "{case:?}: {}", self.message());
+        self.is_transient(case);
     }
 
     fn is_whole(&self, say: &Say, case: impl std::fmt::Debug) {
@@ -161,12 +167,11 @@ async fn ask_through(client: &reqwest::Client, spec: &ModelSpec, words: &str) ->
         messages: &messages,
         attempt: 1,
     };
-    let (mut shown, started) = (Shown::default(), Instant::now());
+    let mut shown = Shown::default();
     let called = within("an attempt ends", call(client, request, &mut shown)).await;
     let heard = Heard {
         answer: called.answer.map(|(reply, _)| reply),
         shown: shown.0,
-        took: started.elapsed(),
     };
     assert!(!heard.message().contains(KEY), "I8: {}", heard.message());
     heard

@@ -8,17 +8,14 @@ use agentd_provider::{Deadlines, Dialect};
 use agentd_tests::fault_server::{Act, FaultServer, Speech, http, status_line};
 use std::time::Duration;
 
-/// Before the deadline for all of an attempt, which must not be what ended it.
-const SOON: Duration = Duration::from_secs(45);
 const MOMENT: Duration = Duration::from_millis(20);
 
 #[tokio::test]
 async fn a_server_that_takes_the_request_and_says_nothing_is_given_up_at_the_first_byte_deadline() {
     in_each_dialect(async |dialect| {
         let heard = heard(dialect, vec![Act::Stall], HASTY).await;
-        heard.is_transient(dialect);
+        heard.is_given_up(dialect);
         assert_eq!(heard.message(), "no answer within 400 ms", "{dialect:?}");
-        assert!(heard.took < SOON, "{dialect:?}: {:?}", heard.took);
     })
     .await;
 }
@@ -29,8 +26,7 @@ async fn a_server_that_never_reads_the_request_is_given_up() {
         let server = FaultServer::deaf(vec![Act::Pause(Duration::from_secs(60))]).await;
         let spec = spec(dialect, &server.url(), HASTY);
         let heard = ask_with(&spec, &"long ".repeat(1 << 21)).await;
-        heard.is_transient(dialect);
-        assert!(heard.took < SOON, "{dialect:?}: {:?}", heard.took);
+        heard.is_given_up(dialect);
     })
     .await;
 }
@@ -50,8 +46,7 @@ async fn headers_that_drip_for_ever_are_given_up() {
         let line = Act::say(format!("{}x: ", status_line(200)));
         let acts = vec![line, Act::ForEver("y".into(), MOMENT)];
         let heard = heard(dialect, acts, HASTY).await;
-        heard.is_transient(dialect);
-        assert!(heard.took < SOON, "{dialect:?}: {:?}", heard.took);
+        heard.is_given_up(dialect);
     })
     .await;
 }
@@ -114,8 +109,7 @@ async fn bytes_that_never_make_an_event_are_no_progress() {
             Act::ForEver("x".into(), MOMENT),
         ];
         let heard = heard(dialect, acts, HASTY).await;
-        heard.is_transient(dialect);
-        assert!(heard.took < SOON, "{dialect:?}: {:?}", heard.took);
+        heard.is_given_up(dialect);
     })
     .await;
 }
@@ -129,8 +123,7 @@ async fn comments_alone_do_not_keep_an_attempt_alive_for_ever() {
             acts.extend(speech.frames(&say()).into_iter().take(said).map(Act::Say));
             acts.push(Act::ForEver(speech.comment().into(), MOMENT));
             let heard = heard(dialect, acts, HASTY).await;
-            heard.is_transient((dialect, said));
-            assert!(heard.took < SOON, "{dialect:?} {said}: {:?}", heard.took);
+            heard.is_given_up((dialect, said));
         }
     })
     .await;
@@ -142,8 +135,7 @@ async fn pings_alone_do_not_keep_an_attempt_alive_for_ever() {
     let speech = Speech(Dialect::Anthropic);
     let acts = vec![speech.head(), Act::ForEver(ping.into(), MOMENT)];
     let heard = heard(Dialect::Anthropic, acts, HASTY).await;
-    heard.is_transient("pings");
-    assert!(heard.took < SOON, "{:?}", heard.took);
+    heard.is_given_up("pings");
 }
 
 #[tokio::test]
@@ -167,7 +159,6 @@ async fn empty_events_alone_do_not_keep_an_attempt_alive_for_ever() {
         let acts = vec![Speech(dialect).head(), Act::ForEver(event.into(), MOMENT)];
         let heard = heard(dialect, acts, deadlines).await;
         heard.is_transient(dialect);
-        assert!(heard.took < SOON, "{dialect:?}: {:?}", heard.took);
     }
 }
 
@@ -220,7 +211,6 @@ async fn a_body_of_an_error_that_stalls_does_not_outlive_the_attempt() {
             Some(500),
             "{dialect:?}: the status tells enough"
         );
-        assert!(heard.took < SOON, "{dialect:?}: {:?}", heard.took);
     })
     .await;
 }
@@ -230,8 +220,7 @@ async fn a_template_that_never_comes_is_given_up_and_one_that_is_refused_is_told
     let dialect = Dialect::LlamaCompletion;
     let stalling = FaultServer::start(|_| vec![Act::Stall]).await;
     let heard = ask(dialect, &stalling.url(), HASTY).await;
-    heard.is_transient("stall");
-    assert!(heard.took < SOON, "{:?}", heard.took);
+    heard.is_given_up("stall");
     let body = r#"{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}"#;
     let loading = FaultServer::start(move |_| vec![http(503, &[], body)]).await;
     let heard = ask(dialect, &loading.url(), PATIENT).await;
