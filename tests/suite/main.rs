@@ -25,6 +25,7 @@ mod hooks;
 mod idempotency;
 mod inheriting;
 mod jobs;
+mod large_results;
 mod long_life;
 mod lost_files;
 mod matrix;

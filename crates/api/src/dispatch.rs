@@ -48,6 +48,7 @@ impl Api {
             "summarize" => answer(&self.summarize(who, read_params(params)?).await?),
             "resume" => answer(&self.resume(who, read_params(params)?).await?),
             "export" => answer(&self.export(read_params(params)?).await?),
+            "blob" => answer(&self.blob(read_params(params)?).await?),
             "import" => self.import(who, read_params(params)?).await,
             "diff" => answer(&self.diff(read_params(params)?).await?),
             "undo" => answer(&self.undo(who, read_params(params)?).await?),

@@ -1,6 +1,7 @@
 //! What an imported log becomes: a session of the importer's making, with the file's lines as quotations behind it.
 
 use crate::api::Api;
+use crate::carried::{self, Contents};
 use crate::validate;
 use agentd_protocol::{
     CreateParams, EVENT_VERSION, Event, EventBody, Fault, ImportParams, Principal, Recovered, SessionCreated,
@@ -8,6 +9,7 @@ use agentd_protocol::{
 };
 use agentd_store::{ForeignLog, OwnLog, StoreError};
 use agentd_turn::{Agent, Config, Durable, Phase};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// What is listed of what was open.
@@ -25,25 +27,23 @@ impl Api {
         who: &Principal,
         params: &ImportParams,
         lines: Vec<bytes::Bytes>,
-    ) -> Result<OwnLog, Fault> {
+    ) -> Result<(OwnLog, Contents), Fault> {
         if params.workdir.is_empty() {
             let what = "the import does not say in which directory the session is to work";
             return Err(Fault::invalid("workdir_missing", what)
                 .hint("give `workdir` (agentctl: -C DIR); the one in the file does not count"));
         }
-        let most = self
-            .loaded()
-            .settings
-            .limits
-            .max_frame_bytes
-            .saturating_sub(AROUND);
+        let limits = self.loaded().settings.limits.clone();
+        let most = limits.max_frame_bytes.saturating_sub(AROUND);
+        let (lines, parts) = carried::split(lines);
         let foreign = ForeignLog::read(lines, usize::try_from(most).unwrap_or(usize::MAX))?;
         // The stream of the nil session holds the fleet's rules: nobody may bring their own.
         if foreign.from() == SessionId::NIL {
             let what = "the stream of always-rules cannot be imported";
             return Err(Fault::denied("rules_import", what));
         }
-        let closed = closed(&foreign)?;
+        let (closed, named) = closed(&foreign)?;
+        let contents = Contents::read(parts, foreign.len(), &named, limits.blob_bytes).await?;
         let source = validate::printable(params.source.as_deref().unwrap_or_default(), MAX_SOURCE);
         let created = self.first_event_of(params, &source).await?;
         let imported = SessionImported {
@@ -52,10 +52,11 @@ impl Api {
             sum: foreign.sum(),
             events: u64::try_from(foreign.len()).unwrap_or(u64::MAX),
             closed,
+            blobs: contents.names(),
         };
         let (session, at) = (self.parts.clock.stamp().session(), self.parts.clock.now());
         let head = head(session, who, at, [imported.into(), created.into()]);
-        Ok(foreign.quoted(&head, session, who, at)?)
+        Ok((foreign.quoted(&head, session, who, at)?, contents))
     }
 
     /// The session's settings. The file is not asked, not even for a name: it could say that of another session.
@@ -101,16 +102,20 @@ fn head<const N: usize>(
     (1..).zip(bodies).map(event).collect()
 }
 
-/// What is open at the end of a log, and ends there. A log that no session could have is refused, with its line.
-fn closed(foreign: &ForeignLog) -> Result<Vec<Recovered>, Fault> {
+/// What is open at the end of a log, and ends there; and the contents that it names. A log that no session could have is
+/// refused, with its line.
+fn closed(foreign: &ForeignLog) -> Result<(Vec<Recovered>, BTreeSet<String>), Fault> {
+    let mut named = BTreeSet::new();
     let mut agent = Agent::new(foreign.from(), Arc::new(Config::default()));
     for (line, event) in (1..).zip(foreign.events()) {
-        agent.apply(&event?).map_err(|error| {
+        let event = event?;
+        named.extend(event.kept_output().map(str::to_owned));
+        agent.apply(&event).map_err(|error| {
             let reason = error.to_string();
             StoreError::BadImport { line, reason }
         })?;
     }
-    Ok(open(agent.durable()))
+    Ok((open(agent.durable()), named))
 }
 
 /// What would go on if this were a session of ours. As a quotation it is over.

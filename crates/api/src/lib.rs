@@ -14,6 +14,7 @@ mod api;
 mod approvals;
 mod attach;
 mod batch;
+mod carried;
 mod commands;
 mod compare;
 mod create;

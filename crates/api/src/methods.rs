@@ -43,7 +43,7 @@ impl fmt::Display for Scope {
 }
 
 /// Methods that answer once.
-const METHODS: [(&str, Scope); 37] = [
+const METHODS: [(&str, Scope); 38] = [
     ("session.create", Scope::Steer),
     ("session.get", Scope::Read),
     ("session.list", Scope::Read),
@@ -56,6 +56,7 @@ const METHODS: [(&str, Scope); 37] = [
     ("session.compact", Scope::Steer),
     ("session.summarize", Scope::Steer),
     ("session.export", Scope::Read),
+    ("session.blob", Scope::Read),
     ("session.import", Scope::Import),
     ("session.diff", Scope::Read),
     ("session.undo", Scope::Steer),

@@ -1,11 +1,14 @@
 //! `session.export` and `session.import`: exact stored lines out, a session that quotes such lines in.
 
 use crate::api::{Api, COMMAND, fault_of};
+use crate::carried;
+use crate::carried::Contents;
 use crate::dispatch::answer;
 use crate::idempotency::Keyed;
 use agentd_actor_kit::{Read, StoreMsg};
 use agentd_protocol::{
-    Created, Event, ExportParams, Exported, Fault, ImportParams, Principal, SessionId, Summary,
+    BlobParams, BlobPart, Created, Event, ExportParams, Exported, Fault, ImportParams, Principal, SessionId,
+    Summary,
 };
 use agentd_store::{Append, EncodedEvent, IdempotencyKey, OwnLog, Range};
 use agentd_turn::{Agent, Config};
@@ -41,6 +44,20 @@ impl Api {
         })
     }
 
+    pub(crate) async fn blob(&self, params: BlobParams) -> Result<BlobPart, Fault> {
+        let name = params.name.clone();
+        let content = self
+            .read(|done| Read::Blob { name, done })
+            .await?
+            .ok_or_else(|| {
+                let shown: String = params.name.chars().take(64).collect();
+                Fault::not_found("no_blob", format!("there is no content {shown:?}"))
+                    .hint("`truncated.spill` of a tool.finished has the name")
+            })?;
+        let frame = self.loaded().settings.limits.max_frame_bytes;
+        carried::part(params, &content, frame)
+    }
+
     pub(crate) async fn import(&self, who: &Principal, mut params: ImportParams) -> Result<Value, Fault> {
         let lines = std::mem::take(&mut params.lines)
             .into_iter()
@@ -73,8 +90,14 @@ impl Api {
             Keyed::New(key, turn) => (key, turn),
         };
         let made = async {
-            let own = self.imported(who, &params, lines).await?;
-            self.write_log(&own).await
+            let (own, contents) = self.imported(who, &params, lines).await?;
+            let created = self.write_log(&own).await?;
+            if let Err(fault) = self.put_contents(created.session, &contents).await {
+                // Without what its log names it is not what was imported.
+                let _ = self.parts.backend.delete(created.session).await;
+                return Err(fault);
+            }
+            Ok(created)
         };
         let created = tokio::time::timeout(IMPORT, made)
             .await
@@ -106,6 +129,13 @@ impl Api {
             seq: restored.head,
             notices: Vec::new(),
         })
+    }
+
+    async fn put_contents(&self, session: SessionId, contents: &Contents) -> Result<(), Fault> {
+        for content in contents.each() {
+            self.parts.backend.put_blob(session, content?).await?;
+        }
+        Ok(())
     }
 
     /// Stores the answer under its key. The session is there already, so a failure here is only a lost convenience.

@@ -4,11 +4,12 @@ use crate::connection::Client;
 use crate::error::ClientError;
 use crate::subscription::Subscription;
 use agentd_protocol::{
-    ApprovalListParams, AttachParams, CancelInputParams, CancelTurnParams, CreateParams, Created,
-    DecideParams, Decided, DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, ForkParams,
-    ImportParams, LifecycleParams, ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown,
-    PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RewindParams, RuleRow, SendParams, Sent, ServerRow,
-    SessionParams, Summary, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
+    ApprovalListParams, AttachParams, BlobParams, BlobPart, CancelInputParams, CancelTurnParams,
+    CreateParams, Created, DecideParams, Decided, DetachParams, DiffParams, Diffed, Done, ExportParams,
+    Exported, ForkParams, ImportParams, LifecycleParams, ListParams, ModelStatus, NodeStatus, OpenApproval,
+    PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RewindParams, RuleRow, SendParams,
+    Sent, ServerRow, SessionParams, Summary, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
+    WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -66,6 +67,8 @@ methods! {
     decide(DecideParams) -> Decided = "approval.decide", LONG;
     /// A page of the exact stored lines.
     export(ExportParams) -> Exported = "session.export", SHORT;
+    /// A part of an output that was too long for its result.
+    blob(BlobParams) -> BlobPart = "session.blob", SHORT;
     /// Makes a session of exported lines (one page; `more` announces another).
     import(ImportParams) -> Option<Created> = "session.import", LONG;
     /// What a session changed in files.

@@ -58,6 +58,7 @@ fn quoted(lines: Vec<Bytes>) {
         sum: foreign.sum(),
         events: foreign.len() as u64,
         closed: Vec::new(),
+        blobs: Vec::new(),
     };
     let by = Principal::user("ana");
     let event = |(seq, body)| Event {

@@ -17,6 +17,7 @@ mod event_body;
 mod fault;
 mod hanging;
 mod ids;
+mod kept;
 mod limits;
 mod model_row;
 mod named;
@@ -56,6 +57,7 @@ pub use event_body::{EVENT_KINDS, EventBody};
 pub use fault::{Fault, FaultClass};
 pub use hanging::HangingFiles;
 pub use ids::{AppendId, ApprovalId, CallId, InputId, ParseIdError, SessionId, ToolCallId, TurnId};
+pub use kept::{BlobParams, BlobPart};
 pub use limits::{
     Budget, Latency, LoopLimits, OnDeny, OnLimit, PermissionMode, Planning, Preset, Price, SandboxLevel,
     ThinkingLevel, ToolProtocol, Usage,

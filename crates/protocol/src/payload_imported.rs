@@ -13,7 +13,7 @@ pub struct SessionImported {
     /// Where the importer has it from, in their words: usually the file's name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
-    /// SHA-256 of the imported lines, each with a line feed, in hex.
+    /// SHA-256 of the imported events, each with a line feed, in hex.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub sum: String,
     /// How many lines it has.
@@ -22,6 +22,9 @@ pub struct SessionImported {
     /// What was open in it. None of it goes on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub closed: Vec<Recovered>,
+    /// The kept outputs that came with it, by their names; no other name in the file means anything here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blobs: Vec<String>,
 }
 
 /// `imported.event`: one line of an imported log.

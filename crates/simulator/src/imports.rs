@@ -159,6 +159,7 @@ fn quoted(lines: Vec<Bytes>, session: SessionId, at: Timestamp, created: Session
         sum: foreign.sum(),
         events: foreign.len() as u64,
         closed: Vec::new(),
+        blobs: Vec::new(),
     };
     let event = |(seq, body)| Event {
         v: EVENT_VERSION,

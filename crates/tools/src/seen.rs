@@ -91,6 +91,7 @@ impl FilesSeen {
                 | EventBody::ToolFinished(_)
                 | EventBody::InputAccepted(_)
                 | EventBody::UndoApplied(_)
+                | EventBody::SessionImported(_)
         )
     }
 
@@ -100,11 +101,10 @@ impl FilesSeen {
             self.apply(finished.outcome.details.as_ref());
             let spill = finished.outcome.truncated.as_ref();
             if let Some(name) = spill.and_then(|truncated| truncated.spill.as_ref()) {
-                if self.outputs.len() >= MAX_OUTPUTS {
-                    self.outputs.pop_front();
-                }
-                self.outputs.push_back(name.clone());
+                self.keeps(name);
             }
+        } else if let EventBody::SessionImported(imported) = event {
+            imported.blobs.iter().for_each(|name| self.keeps(name));
         } else if let EventBody::SessionCreated(created) = event {
             self.focused = created.limits.keyword_windows;
         } else if let EventBody::InputAccepted(accepted) = event {
@@ -136,6 +136,13 @@ impl FilesSeen {
         if let Some(id) = text("undo_id") {
             self.remember(id, files);
         }
+    }
+
+    fn keeps(&mut self, output: &str) {
+        if self.outputs.len() >= MAX_OUTPUTS {
+            self.outputs.pop_front();
+        }
+        self.outputs.push_back(output.to_owned());
     }
 
     fn remember(&mut self, id: &str, files: Vec<UndoFile>) {

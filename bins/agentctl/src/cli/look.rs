@@ -143,6 +143,9 @@ pub(crate) struct ExportArgs {
     /// Go on with what happens, until the session is closed
     #[arg(short, long)]
     pub(crate) follow: bool,
+    /// Only the events, without the outputs that were too long for their results (`-f` never prints them)
+    #[arg(long)]
+    pub(crate) no_blobs: bool,
     /// Only events after this seq
     #[arg(long, value_name = "SEQ", default_value_t = 0)]
     pub(crate) after: u64,

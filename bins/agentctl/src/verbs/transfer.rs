@@ -11,8 +11,9 @@ use crate::values;
 use crate::verbs::before_run::name_is_free;
 use crate::verbs::lifecycle::ask;
 use crate::verbs::logs::Pages;
-use agentd_client::Client;
-use agentd_protocol::{Created, Fault, ImportParams, Seq, Stamp};
+use agentd_client::{Client, ClientError};
+use agentd_protocol::{BlobParams, Created, Event, Fault, ImportParams, Seq, Stamp};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{BufRead, BufReader};
@@ -30,12 +31,47 @@ pub(crate) async fn export(ctx: &mut Ctx, args: &ExportArgs) -> Result<Exit, Fai
         return follow(ctx, client, session, args.after).await;
     }
     let mut pages = Pages::new(&session, args.after);
+    let mut kept = BTreeSet::new();
     while let Some(lines) = pages.next(&client).await? {
         for line in lines {
+            if !args.no_blobs {
+                kept.extend(kept_output(&line));
+            }
             ctx.out.json_line(&line)?;
         }
     }
+    for name in kept {
+        blob(ctx, &client, name).await?;
+    }
     Ok(Exit::OK)
+}
+
+/// The name of the content that an event tells of. A line of a newer version is passed on as it is.
+fn kept_output(line: &str) -> Option<String> {
+    let event: Event = serde_json::from_str(line).ok()?;
+    event.kept_output().map(str::to_owned)
+}
+
+/// The lines of a content, behind the events. One that came with no import is not there.
+async fn blob(ctx: &mut Ctx, client: &Client, name: String) -> Result<(), Failure> {
+    let mut params = BlobParams { name, offset: 0 };
+    loop {
+        let part = match client.blob(&params).await {
+            Err(ClientError::Refused(fault)) if fault.code == "no_blob" => {
+                ctx.out
+                    .talk(&format!("left out: the store has no content {}", params.name));
+                return Ok(());
+            }
+            part => part?,
+        };
+        ctx.out
+            .json_line(&serde_json::to_string(&part).unwrap_or_default())?;
+        let taken = u64::try_from(part.data.len() / 4 * 3).unwrap_or(u64::MAX);
+        params.offset = part.at.saturating_add(taken);
+        if params.offset >= part.of || taken == 0 {
+            return Ok(());
+        }
+    }
 }
 
 /// The stored lines and what comes, over a lost connection too, until the session is closed.

@@ -70,6 +70,7 @@ fn parameters(method: &str) -> BTreeSet<String> {
             fields::<LifecycleParams>()
         }
         "session.export" => fields::<ExportParams>(),
+        "session.blob" => fields::<BlobParams>(),
         "session.import" => fields::<ImportParams>(),
         "session.diff" => fields::<DiffParams>(),
         "session.undo" => fields::<UndoParams>(),

@@ -148,6 +148,7 @@ fn a_point_is_behind_an_imported_log_or_before_it_and_never_inside() {
         sum: String::new(),
         events: 3,
         closed: Vec::new(),
+        blobs: Vec::new(),
     };
     let log = [
         event(1, imported.into()),
