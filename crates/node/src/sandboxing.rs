@@ -134,10 +134,12 @@ pub(crate) fn network(settings: &SandboxConfig) -> Result<Option<Network>, NodeE
     let hosts = settings
         .hosts()
         .map_err(|entry| NodeError::Unsupported(format!("sandbox.network: {entry:?} is no host")))?;
-    Ok(
-        hosts
-            .map(|hosts| Network::through(Arc::new(Proxy::new(Rules::new(hosts), Arc::new(SystemResolver))))),
-    )
+    Ok(hosts.map(|hosts| {
+        Network::through(Arc::new(Proxy::new(
+            Rules::new(hosts),
+            Arc::new(SystemResolver::default()),
+        )))
+    }))
 }
 
 /// What the commands of one session may use.

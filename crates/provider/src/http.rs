@@ -1,6 +1,7 @@
 //! The one HTTP client of a process.
 
 use crate::error::ProviderError;
+use agentd_name_lookup::Names;
 use reqwest::Client;
 use reqwest::redirect::Policy;
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub fn http_client(connect: Duration) -> Result<Client, ProviderError> {
     let builder = || {
         Client::builder()
             .connect_timeout(connect)
+            .dns_resolver(Names::of_operator())
             .pool_max_idle_per_host(IDLE_PER_HOST)
             .pool_idle_timeout(KEEPALIVE)
             .tcp_keepalive(KEEPALIVE)

@@ -68,7 +68,11 @@ impl Drop for Open {
 
 impl Gate for Proxy {
     fn open(&self, socket: UnixListener) -> Box<dyn Send + Sync> {
-        let task = tokio::spawn(serve(self.clone(), socket));
+        let session = Self {
+            rules: Arc::clone(&self.rules),
+            resolver: self.resolver.apart(),
+        };
+        let task = tokio::spawn(serve(session, socket));
         Box::new(Open(task.abort_handle()))
     }
 }

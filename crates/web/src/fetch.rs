@@ -79,7 +79,7 @@ impl Fetcher {
     /// # Errors
     /// When the configuration cannot be read, or the machine's TLS set-up is unusable.
     pub fn new(config: &WebConfig) -> Result<Self, WebError> {
-        Self::with_resolver(config, Arc::new(SystemResolver))
+        Self::with_resolver(config, Arc::new(SystemResolver::default()))
     }
 
     /// A fetcher with its own way to look names up.

@@ -1,9 +1,11 @@
 //! Looking up names.
 
+use agentd_name_lookup::Names;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 
 /// The addresses of a name, when they are known.
 pub type Looking<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send + 'a>>;
@@ -12,17 +14,27 @@ pub type Looking<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Se
 pub trait Resolver: fmt::Debug + Send + Sync {
     /// All addresses of a name.
     fn look_up<'a>(&'a self, host: &'a str) -> Looking<'a>;
+
+    /// The same for another session: names that are never answered take no place of each other's.
+    fn apart(&self) -> Arc<dyn Resolver>;
 }
 
-/// The system's own look-up.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct SystemResolver;
+/// The system's own look-up, for one session.
+#[derive(Debug, Clone)]
+pub struct SystemResolver(Names);
+
+impl Default for SystemResolver {
+    fn default() -> Self {
+        Self(Names::of_session())
+    }
+}
 
 impl Resolver for SystemResolver {
     fn look_up<'a>(&'a self, host: &'a str) -> Looking<'a> {
-        Box::pin(async move {
-            let found = tokio::net::lookup_host((host, 0)).await?;
-            Ok(found.map(|address| address.ip()).collect())
-        })
+        Box::pin(self.0.look_up(host))
+    }
+
+    fn apart(&self) -> Arc<dyn Resolver> {
+        Arc::new(Self::default())
     }
 }

@@ -5,6 +5,7 @@ use crate::note::Note;
 use crate::schedule::{pause, worth_another_try};
 use crate::signature::signature;
 use agentd_fault_points as fault;
+use agentd_name_lookup::Names;
 use agentd_protocol::Timestamp;
 use agentd_settings::{PermissionConfig, WebhookConfig};
 use reqwest::header::CONTENT_TYPE;
@@ -67,6 +68,7 @@ impl Webhooks {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .timeout(Duration::from_millis(webhook.timeout_ms))
+            .dns_resolver(Names::of_operator())
             // Where it goes is the operator's word, and nobody else's.
             .redirect(reqwest::redirect::Policy::none())
             .referer(false)
