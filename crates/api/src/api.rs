@@ -12,7 +12,7 @@ use agentd_prompt::Places;
 use agentd_protocol::{Fault, ModelStatus, Principal, Reloaded, ServerRow, SessionId, Timestamp};
 use agentd_settings::{Live, Loaded};
 use agentd_store::{Backend, IdempotencyKey, StoreError};
-use agentd_tools::{Registry, Tool};
+use agentd_tools::{Registry, ToolEntry};
 use agentd_turn::{Command, Reply};
 use async_trait::async_trait;
 use std::fmt::Debug;
@@ -43,7 +43,7 @@ pub trait NodeView: Debug + Send + Sync {
     /// The names of the configured tool servers.
     fn server_names(&self) -> Vec<String>;
     /// The tools of servers, as far as they are known now.
-    fn server_tools(&self) -> Vec<Tool>;
+    fn server_tools(&self) -> Vec<ToolEntry>;
 }
 
 /// Reads the configuration, the rules and the keys again.

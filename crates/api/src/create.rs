@@ -11,7 +11,7 @@ use agentd_fault_points as fault;
 use agentd_prompt::AgentDefinition;
 use agentd_protocol::{Budget, CreateParams, Created, Fault, LoopLimits, Principal, SessionCreated};
 use agentd_settings::{CLIENT, LimitOverrides};
-use agentd_tools::REMOTE_PREFIX;
+use agentd_tools::{REMOTE_PREFIX, delegates};
 use agentd_turn::{Command, NewInput};
 use serde_json::Value;
 use std::path::Path;
@@ -263,7 +263,7 @@ impl Api {
 
 /// Where there are no sub-agents, nobody is told that there could be.
 fn with_depth(mut tools: Vec<String>, max_depth: u32) -> Vec<String> {
-    tools.retain(|tool| tool != "Task" || max_depth > 0);
+    tools.retain(|tool| max_depth > 0 || !delegates(tool));
     tools
 }
 

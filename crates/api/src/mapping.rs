@@ -6,7 +6,7 @@ use agentd_actor_kit::{GateMsg, JudgeRequest};
 use agentd_policy::Subject;
 use agentd_protocol::{EffectClass, Fault, Preset, PromptPart, PromptPartKind, SessionCreated, VerdictKind};
 use agentd_settings::MapInPrompt;
-use agentd_tools::{PromptMap, map_dir};
+use agentd_tools::{PromptMap, REPO_MAP, map_dir};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl Api {
             MapInPrompt::React => preset.unwrap_or(settings.r#loop.preset) == Preset::React,
             MapInPrompt::Always => true,
         };
-        if !wanted || !created.tools.iter().any(|tool| tool == "RepoMap") {
+        if !wanted || !created.tools.iter().any(|tool| tool == REPO_MAP) {
             return Ok(None);
         }
         let (workdir, tokens) = (PathBuf::from(&created.workdir), settings.agents.map_tokens);
@@ -68,7 +68,7 @@ impl Api {
         for path in files {
             let request = JudgeRequest {
                 session,
-                tool: "Read".to_owned(),
+                tool: agentd_policy::READ.to_owned(),
                 subject: Subject::Path {
                     write: false,
                     path: path.clone(),

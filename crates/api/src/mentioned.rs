@@ -112,7 +112,12 @@ impl Api {
         for path in paths {
             let request = JudgeRequest {
                 session: speaker.session,
-                tool: if place.directory { "Ls" } else { "Read" }.to_owned(),
+                tool: if place.directory {
+                    agentd_policy::LS
+                } else {
+                    agentd_policy::READ
+                }
+                .to_owned(),
                 subject: Subject::Path {
                     write: false,
                     path: path.clone(),

@@ -5,7 +5,7 @@ use crate::dispatch::answer;
 use agentd_actor_kit::{GateMsg, Read, SupervisorMsg, SupervisorStats};
 use agentd_file_work::{Hanging, hanging};
 use agentd_protocol::{Fault, HangingFiles, NodeStatus, Principal, ToolRow};
-use agentd_tools::Tool;
+use agentd_tools::ToolEntry;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -143,7 +143,10 @@ impl Api {
         };
         let servers = self.parts.view.server_tools();
         let builtin = self.parts.registry.specs();
-        builtin.chain(servers.iter().map(Tool::spec)).map(row).collect()
+        builtin
+            .chain(servers.iter().map(ToolEntry::spec))
+            .map(row)
+            .collect()
     }
 
     async fn stats(&self) -> Result<SupervisorStats, Fault> {

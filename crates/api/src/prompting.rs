@@ -13,6 +13,7 @@ use agentd_protocol::{
     PromptShown, PromptSources, SessionParams, ToolProtocol, VerdictKind,
 };
 use agentd_settings::CLIENT;
+use agentd_tools::{LoopCall, Runs, SKILL, Tool, builtin, delegates};
 use std::path::{Path, PathBuf};
 use tokio::runtime::Handle;
 
@@ -78,7 +79,7 @@ impl Api {
     pub(crate) fn places(&self, workdir: &str, rules: &[String]) -> Places {
         let request = JudgeRequest {
             session: self.parts.clock.stamp().session(),
-            tool: "Read".to_owned(),
+            tool: agentd_policy::READ.to_owned(),
             subject: Subject::Nothing,
             effect: EffectClass::Read,
             mode: PermissionMode::Default,
@@ -210,17 +211,16 @@ pub(crate) fn fitting(mut tools: Vec<String>, limits: &LoopLimits, prompt: &Prom
         .parts
         .iter()
         .any(|part| part.kind == PromptPartKind::Skills && !part.text.is_empty());
-    tools.retain(|tool| match tool.as_str() {
-        "Plan" => limits.planning.enabled,
-        "Skill" => skills,
-        _ => true,
+    tools.retain(|tool| match builtin(tool).map(Tool::runs) {
+        Some(Runs::Loop(LoopCall::Plan)) => limits.planning.enabled,
+        _ => skills || tool != SKILL,
     });
     tools
 }
 
 /// The sources without the list of agents, where there is no Task that could name one.
 pub(crate) fn telling(mut prompt: PromptSources, tools: &[String]) -> PromptSources {
-    let tasks = tools.iter().any(|tool| tool == "Task");
+    let tasks = tools.iter().any(|tool| delegates(tool));
     prompt
         .parts
         .retain(|part| tasks || part.kind != PromptPartKind::Agents);

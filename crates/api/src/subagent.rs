@@ -6,6 +6,7 @@ use crate::validate;
 use agentd_actor_kit::{NewSubagent, SubagentSource};
 use agentd_prompt::{AgentDefinition, stricter};
 use agentd_protocol::{Block, Fault, LoopLimits, PermissionMode, Preset, SessionCreated, ToolProtocol};
+use agentd_tools::{LoopCall, Runs, Tool, builtin};
 use async_trait::async_trait;
 use std::sync::Arc;
 
@@ -87,9 +88,9 @@ fn limits_of(parent: &LoopLimits, definition: Option<&AgentDefinition>) -> LoopL
 
 /// No sub-agents below the deepest; and none ends a plan mode that its parent is in.
 fn allowed(mut tools: Vec<String>, deepest: bool) -> Vec<String> {
-    tools.retain(|tool| match tool.as_str() {
-        "Task" => !deepest,
-        "ExitPlanMode" => false,
+    tools.retain(|tool| match builtin(tool).map(Tool::runs) {
+        Some(Runs::SubAgent) => !deepest,
+        Some(Runs::Loop(LoopCall::LeavePlanMode)) => false,
         _ => true,
     });
     tools

@@ -4,7 +4,7 @@ use crate::cleaning;
 use crate::name::tool_name;
 use crate::spec::ServerSpec;
 use agentd_protocol::EffectClass;
-use agentd_tools::Tool;
+use agentd_tools::ToolEntry;
 use rmcp::model::Tool as Said;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ pub struct Offers {
     /// What was left out.
     pub left_out: Vec<LeftOut>,
     /// The same tools as sessions know them.
-    pub(crate) made: Vec<Tool>,
+    pub(crate) made: Vec<ToolEntry>,
 }
 
 impl Offers {

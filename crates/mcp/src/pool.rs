@@ -10,7 +10,7 @@ use crate::reach::Ways;
 use crate::server::{InUse, Server, ServerStatus};
 use crate::spec::{Scope, ServerSpec};
 use agentd_fault_points as fault;
-use agentd_tools::Tool;
+use agentd_tools::ToolEntry;
 use futures_util::future::join_all;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -170,10 +170,10 @@ impl Pool {
 
     /// The tools that are known of servers that were used, without asking any.
     #[must_use]
-    pub fn known(&self) -> Vec<Tool> {
+    pub fn known(&self) -> Vec<ToolEntry> {
         let servers = self.0.servers();
         let all = servers.iter().flat_map(HashMap::values);
-        let mut tools: Vec<Tool> = all.flat_map(|server| server.known()).collect();
+        let mut tools: Vec<ToolEntry> = all.flat_map(|server| server.known()).collect();
         tools.sort_by(|a, b| a.spec().name.cmp(&b.spec().name));
         tools.dedup_by(|a, b| a.spec().name == b.spec().name);
         tools

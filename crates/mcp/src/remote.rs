@@ -6,8 +6,8 @@ use crate::offer::Offer;
 use crate::pool::{Listing, Pool};
 use agentd_protocol::Truncated;
 use agentd_tools::{
-    Finished, Offered, Progress, ProgressSink, Remote, RemoteCall, Spilled, Tool, ToolContext, ToolLimits,
-    ToolSpec, image_of_server,
+    Finished, Offered, Progress, ProgressSink, Remote, RemoteCall, Spilled, ToolContext, ToolEntry,
+    ToolLimits, ToolSpec, image_of_server,
 };
 use async_trait::async_trait;
 use serde_json::Value;
@@ -50,8 +50,8 @@ fn offered(listing: Listing) -> Offered {
 }
 
 /// A tool of a server as sessions know tools.
-pub(crate) fn tool(offer: &Offer) -> Tool {
-    Tool::new(ToolSpec {
+pub(crate) fn tool(offer: &Offer) -> ToolEntry {
+    ToolEntry::new(ToolSpec {
         name: offer.name.clone().into(),
         aliases: &[],
         title: offer.title.clone().into(),

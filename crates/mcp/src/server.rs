@@ -8,7 +8,7 @@ use crate::hearing::Hearing;
 use crate::offer::Offers;
 use crate::reach::Ways;
 use crate::spec::ServerSpec;
-use agentd_tools::Tool;
+use agentd_tools::ToolEntry;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -123,7 +123,7 @@ impl Server {
     }
 
     /// The tools that it offered last; none while it is being started.
-    pub(crate) fn known(&self) -> Vec<Tool> {
+    pub(crate) fn known(&self) -> Vec<ToolEntry> {
         let slot = self.slot.try_lock();
         let known = slot.ok().and_then(|slot| slot.known.clone());
         known.map(|offers| offers.made.clone()).unwrap_or_default()

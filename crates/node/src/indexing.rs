@@ -53,7 +53,7 @@ fn may_read(policy: &Policy, workdir: &Path, path: &str) -> bool {
         path: path.to_owned(),
     };
     let request = Request {
-        tool: "Read",
+        tool: agentd_policy::READ,
         subject: &subject,
         effect: EffectClass::Read,
         mode: PermissionMode::Default,

@@ -9,7 +9,7 @@ use agentd_mcp::Pool;
 use agentd_protocol::{CredentialHealth, CredentialStatus, ModelStatus, ServerRow};
 use agentd_provider::Registry as Models;
 use agentd_settings::Live;
-use agentd_tools::{Remote, Tool};
+use agentd_tools::{Remote, ToolEntry};
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -81,7 +81,7 @@ impl NodeView for View {
         self.servers.iter().flat_map(Remote::servers).collect()
     }
 
-    fn server_tools(&self) -> Vec<Tool> {
+    fn server_tools(&self) -> Vec<ToolEntry> {
         self.servers.iter().flat_map(Pool::known).collect()
     }
 }

@@ -5,12 +5,11 @@ use crate::pattern::Pattern;
 use crate::policy::Policy;
 use crate::request::{Request, Subject};
 use crate::rule::Rule;
+use crate::tools::{Form, form};
 use agentd_protocol::{EffectClass, PermissionMode};
 
 /// Where examples with relative paths are.
 const WORKDIR: &str = "/workdir";
-const READERS: [&str; 4] = ["Read", "Ls", "Glob", "Grep"];
-const FETCHERS: [&str; 2] = ["WebFetch", "WebSearch"];
 
 /// An example that a rule contradicts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -68,25 +67,22 @@ impl Rule {
 
     /// The call that an example stands for.
     fn about(&self, example: &str) -> Option<(Subject, EffectClass)> {
-        let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(&self.tool));
-        let command = || Subject::Command {
-            command: example.to_owned(),
-        };
-        let path = |write| Subject::Path {
-            write,
-            path: example.to_owned(),
-        };
-        match &self.pattern {
-            Pattern::Command(_) => Some((command(), EffectClass::Exec)),
-            Pattern::Any if is(&["Bash", "BashStart", "BashWrite"]) => Some((command(), EffectClass::Exec)),
-            Pattern::Path(_) if !is(&READERS) => Some((path(true), EffectClass::Write)),
-            Pattern::Any if is(&["Write", "Edit"]) => Some((path(true), EffectClass::Write)),
-            Pattern::Path(_) => Some((path(false), EffectClass::Read)),
-            Pattern::Any if is(&READERS) => Some((path(false), EffectClass::Read)),
-            Pattern::Url(_) => Some((Subject::Url(example.to_owned()), EffectClass::Network)),
-            Pattern::Any if is(&FETCHERS) => Some((Subject::Url(example.to_owned()), EffectClass::Network)),
-            Pattern::Any | Pattern::Version(_) => None,
+        if matches!(self.pattern, Pattern::Version(_)) {
+            return None;
         }
+        let example = example.to_owned();
+        Some(match form(&self.tool)? {
+            Form::Command => (Subject::Command { command: example }, EffectClass::Exec),
+            Form::Path { write } => {
+                let effect = if write {
+                    EffectClass::Write
+                } else {
+                    EffectClass::Read
+                };
+                (Subject::Path { write, path: example }, effect)
+            }
+            Form::Url => (Subject::Url(example), EffectClass::Network),
+        })
     }
 }
 

@@ -13,6 +13,7 @@ use crate::rule::{Rule, Source, VERSION};
 use crate::scripts::directories;
 use crate::several::several;
 use crate::shell::{Analysis, analyse};
+use crate::tools::{READ, WRITE};
 use crate::url::{Address, UrlPattern, is_plain, site};
 use crate::words::exact_pattern;
 use agentd_protocol::{EffectClass, PermissionMode, Scope, Verdict, VerdictKind};
@@ -215,17 +216,17 @@ impl Case<'_> {
 
     /// Whether a deny or ask rule speaks of this call.
     fn catches(&self, rule: &Rule) -> bool {
-        if rule.restricts_whole(self.request.tool) {
+        if rule.restricts_whole(self.request.tool, Some(self.request.subject)) {
             return true;
         }
         let home = self.policy.home();
+        let speaks = || rule.restricts(self.request.tool, Some(self.request.subject));
         match (&rule.pattern, self.request.subject) {
             (Pattern::Command(words), Subject::Command { .. }) => {
-                rule.restricts(self.request.tool) && self.commands().any(|argv| words.catches(argv))
+                speaks() && self.commands().any(|argv| words.catches(argv))
             }
             (Pattern::Path(pattern), Subject::Path { write, .. }) => {
-                let speaks =
-                    rule.restricts(self.request.tool) || rule.names(if *write { "Write" } else { "Read" });
+                let speaks = speaks() || rule.names(if *write { WRITE } else { READ });
                 let path = self.path.as_deref().unwrap_or_default();
                 speaks && pattern.matches(self.request.workdir, home, path)
             }
@@ -235,10 +236,10 @@ impl Case<'_> {
                     let mut bases = bases.iter();
                     bases.any(|base| pattern.is_touched(self.request.workdir, home, base, path))
                 };
-                (rule.names("Read") && self.named_files().any(matches))
-                    || (rule.names("Write") && self.written_files().any(matches))
+                (rule.names(READ) && self.named_files().any(matches))
+                    || (rule.names(WRITE) && self.written_files().any(matches))
             }
-            (Pattern::Url(pattern), Subject::Url(_)) => rule.names(self.request.tool) && self.is_at(pattern),
+            (Pattern::Url(pattern), Subject::Url(_)) => speaks() && self.is_at(pattern),
             _ => false,
         }
     }

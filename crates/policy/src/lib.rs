@@ -26,6 +26,7 @@ mod scripts;
 mod several;
 mod shell;
 mod text_only;
+mod tools;
 mod tree;
 mod url;
 mod variables;
@@ -43,6 +44,7 @@ pub use request::{Judgement, Request, Subject};
 pub use rule::{Rule, Source};
 pub use scripts::{Decides, decides};
 pub use text_only::by_text_only;
+pub use tools::{BASH, LS, READ, WRITE};
 
 #[cfg(test)]
 mod redteam;

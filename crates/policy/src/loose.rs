@@ -15,6 +15,7 @@ use crate::policy::Policy;
 use crate::request::Request;
 use crate::rule::{Rule, Source};
 use crate::shell::Analysis;
+use crate::tools::{READ, WRITE};
 use crate::tree::ansi;
 use crate::words::Words;
 use agentd_protocol::{Verdict, VerdictKind};
@@ -119,7 +120,7 @@ impl Loose {
         }
         let rules = || policy.of(VerdictKind::Deny);
         let denies = |rule: &&Rule| match &rule.pattern {
-            Pattern::Command(words) => rule.restricts(request.tool) && self.has(words),
+            Pattern::Command(words) => rule.restricts(request.tool, Some(request.subject)) && self.has(words),
             Pattern::Path(_) => self.names(rule, policy, request),
             Pattern::Any | Pattern::Url(_) | Pattern::Version(_) => false,
         };
@@ -133,7 +134,7 @@ impl Loose {
         let mentions = |rule: &&Rule| match &rule.pattern {
             Pattern::Command(words) => {
                 rule.source() != Source::Builtin
-                    && rule.restricts(request.tool)
+                    && rule.restricts(request.tool, Some(request.subject))
                     && !self.pieces.is_empty()
                     && words.occur_in(&self.words)
             }
@@ -170,8 +171,8 @@ impl Loose {
         let Pattern::Path(pattern) = &rule.pattern else {
             return false;
         };
-        let reads = rule.names("Read");
-        if !reads && !rule.names("Write") {
+        let reads = rule.names(READ);
+        if !reads && !rule.names(WRITE) {
             return false;
         }
         let touched = |path: &String| {

@@ -2,6 +2,7 @@
 
 use crate::pattern::Pattern;
 use crate::rule::{Rule, Source};
+use crate::tools::READ;
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::VerdictKind;
 use std::sync::Arc;
@@ -57,7 +58,7 @@ impl Policy {
     #[must_use]
     pub fn denies_reading(&self, workdir: &str, path: &str) -> bool {
         self.of(VerdictKind::Deny).any(|rule| match &rule.pattern {
-            Pattern::Path(pattern) => rule.restricts("Read") && pattern.matches(workdir, self.home(), path),
+            Pattern::Path(pattern) => rule.names(READ) && pattern.matches(workdir, self.home(), path),
             Pattern::Any | Pattern::Command(_) | Pattern::Url(_) | Pattern::Version(_) => false,
         })
     }
@@ -66,7 +67,7 @@ impl Policy {
     #[must_use]
     pub fn has_denied_reads(&self) -> bool {
         self.of(VerdictKind::Deny)
-            .any(|rule| rule.restricts("Read") && matches!(rule.pattern, Pattern::Path(_)))
+            .any(|rule| rule.names(READ) && matches!(rule.pattern, Pattern::Path(_)))
     }
 
     /// `source: rule` lines, for people.
@@ -103,7 +104,7 @@ pub fn wholly_denied<S: AsRef<str>>(policy: &Policy, tools: &[S]) -> Vec<String>
     let denied = |tool: &str| {
         policy
             .of(VerdictKind::Deny)
-            .any(|rule| rule.restricts_whole(tool))
+            .any(|rule| rule.restricts_whole(tool, None))
     };
     tools
         .iter()

@@ -2,6 +2,8 @@
 
 use crate::error::PolicyError;
 use crate::pattern::{PathPattern, Pattern};
+use crate::request::Subject;
+use crate::tools::{self, BASH, Form};
 use crate::url::UrlPattern;
 use crate::words::Words;
 use agentd_protocol::VerdictKind;
@@ -34,27 +36,6 @@ impl fmt::Display for Source {
     }
 }
 
-/// Tools whose rules take a path.
-const PATH_TOOLS: [&str; 9] = [
-    "Read",
-    "Write",
-    "Edit",
-    "MultiEdit",
-    "ApplyPatch",
-    "UndoPatch",
-    "Ls",
-    "Glob",
-    "Grep",
-];
-/// Tools that edit in other ways than Edit: what is asked about or forbidden for Edit is so for them, too.
-const EDITORS: [&str; 3] = ["MultiEdit", "ApplyPatch", "UndoPatch"];
-/// The tool that runs commands as Bash does, in the background.
-const BACKGROUND: &str = "BashStart";
-/// The tool that types into a command. What it types may be a command for a shell and may be something else, so what is
-/// asked about or forbidden for Bash is so for it, and what is allowed for Bash is not.
-const TYPING: &str = "BashWrite";
-/// Tools whose rules take an address.
-const URL_TOOLS: [&str; 2] = ["WebFetch", "WebSearch"];
 const EXAMPLE: &str = "Bash(cargo test:*), Write(/etc/**), WebFetch(domain:docs.rs) or Read";
 /// In front of the hash of a tool's description and schema.
 pub(crate) const VERSION: &str = "sha256:";
@@ -161,7 +142,7 @@ impl Rule {
 
     /// Whether it names this tool. What is said of commands holds for those in the background, too.
     pub(crate) fn names(&self, tool: &str) -> bool {
-        self.has_name(tool) || (tool == BACKGROUND && self.has_name("Bash"))
+        self.has_name(tool) || (tools::is_background(tool) && self.has_name(BASH))
     }
 
     fn has_name(&self, tool: &str) -> bool {
@@ -173,18 +154,14 @@ impl Rule {
         }
     }
 
-    /// Whether it names this tool when it asks or forbids.
-    pub(crate) fn restricts(&self, tool: &str) -> bool {
-        self.names(tool)
-            || (EDITORS.contains(&tool) && self.names("Edit"))
-            || (tool == TYPING && self.names(BACKGROUND))
+    /// Whether it names this tool when it asks or forbids. The subject counts for a tool that policy does not know.
+    pub(crate) fn restricts(&self, tool: &str, subject: Option<&Subject>) -> bool {
+        self.names(tool) || tools::kin(tool, subject).is_some_and(|kin| self.names(kin))
     }
 
     /// Whether it asks about or forbids every call of this tool.
-    pub(crate) fn restricts_whole(&self, tool: &str) -> bool {
-        self.is_whole(tool)
-            || (EDITORS.contains(&tool) && self.is_whole("Edit"))
-            || (tool == TYPING && self.is_whole(BACKGROUND))
+    pub(crate) fn restricts_whole(&self, tool: &str, subject: Option<&Subject>) -> bool {
+        self.is_whole(tool) || tools::kin(tool, subject).is_some_and(|kin| self.is_whole(kin))
     }
 
     /// Whether it speaks of every call of this tool.
@@ -201,21 +178,23 @@ impl Rule {
 }
 
 fn pattern(kind: VerdictKind, tool: &str, inner: &str) -> Result<Pattern, (usize, String)> {
-    let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(tool));
     if inner.is_empty() {
         return Err((1, "the parentheses are empty".to_owned()));
     }
-    if is(&["Bash", BACKGROUND, TYPING]) {
-        return Words::parse(inner, kind != VerdictKind::Allow).map(Pattern::Command);
-    }
-    if is(&PATH_TOOLS) {
-        let path = PathPattern::parse(inner).map_err(|problem| (1, problem))?;
-        return Ok(Pattern::Path(path));
-    }
-    if is(&URL_TOOLS) {
-        return UrlPattern::parse(inner, kind != VerdictKind::Allow)
-            .map(Pattern::Url)
-            .map_err(|problem| (1, problem));
+    match tools::form(tool) {
+        Some(Form::Command) => {
+            return Words::parse(inner, kind != VerdictKind::Allow).map(Pattern::Command);
+        }
+        Some(Form::Path { .. }) => {
+            let path = PathPattern::parse(inner).map_err(|problem| (1, problem))?;
+            return Ok(Pattern::Path(path));
+        }
+        Some(Form::Url) => {
+            return UrlPattern::parse(inner, kind != VerdictKind::Allow)
+                .map(Pattern::Url)
+                .map_err(|problem| (1, problem));
+        }
+        None => {}
     }
     if inner == "*" || inner == "**" {
         return Ok(Pattern::Any);
@@ -230,12 +209,5 @@ fn pattern(kind: VerdictKind, tool: &str, inner: &str) -> Result<Pattern, (usize
         }
         return Ok(Pattern::Version(version.to_ascii_lowercase()));
     }
-    Err((
-        1,
-        format!(
-            "only Bash, {}, {} take a pattern",
-            PATH_TOOLS.join(", "),
-            URL_TOOLS.join(", ")
-        ),
-    ))
+    Err((1, format!("only {} take a pattern", tools::with_patterns())))
 }

@@ -3,6 +3,7 @@
 use crate::pattern::Pattern;
 use crate::policy::Policy;
 use crate::rule::{Rule, Source};
+use crate::tools::READ;
 use agentd_protocol::{SandboxLevel, VerdictKind};
 
 /// The rules `deny Read(...)` that bind the file tools and, of a command, only its text: a command that gets at the file in
@@ -26,7 +27,7 @@ pub fn by_text_only(policy: &Policy, level: SandboxLevel) -> Vec<String> {
     };
     let denied = policy
         .of(VerdictKind::Deny)
-        .filter(|rule| rule.names("Read") && !mounted(rule));
+        .filter(|rule| rule.names(READ) && !mounted(rule));
     denied.filter(near).map(Rule::line).collect()
 }
 

@@ -7,10 +7,10 @@ use crate::stages::of_verdict;
 use crate::talk::talk;
 use crate::work::{Planned, Task};
 use agentd_actor_kit::{CallDetail, CallStage, Done, GateMsg, JudgeRequest, SessionMsg, ToolMsg};
-use agentd_policy::{Judgement, Subject as GateSubject};
+use agentd_policy::{Judgement, Subject};
 use agentd_protocol::{About, Binding, PermissionMode, ToolCallId, ToolOutcome, ToolStatus, VerdictKind};
 use agentd_tool_executor::Mandate;
-use agentd_tools::{PathOp, Prepared, Subject, likeness, partly_watched};
+use agentd_tools::{Prepared, likeness, partly_watched};
 use agentd_turn::{CallPlan, Input, Judged};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ impl Shell {
         JudgeRequest {
             session: self.session,
             tool: prepared.name.clone().into_owned(),
-            subject: subject(&prepared.subject),
+            subject: prepared.subject.clone(),
             effect: prepared.effect,
             mode: settings.map_or(PermissionMode::Default, |settings| settings.mode),
             workdir: self.workdir(),
@@ -107,10 +107,7 @@ impl Shell {
             let request = self.request(prepared, durable.grants.clone());
             (self.services.gate.clone(), Box::new(request))
         };
-        let finds = matches!(
-            prepared.name.as_ref(),
-            "Grep" | "RepoMap" | "SemanticSearch" | "Skill"
-        );
+        let finds = prepared.tool().is_some_and(|tool| tool.filtered());
         let bound = durable.bound(tool_call).cloned();
         let meets = matches!(prepared.subject, Subject::Url(_)) || finds || !prepared.written().is_empty();
         Mandate {
@@ -275,34 +272,5 @@ fn about(prepared: &Prepared, judgement: &Judgement, binding: Option<&Binding>) 
             .map(|binding| binding.trees.keys().cloned().collect())
             .unwrap_or_default(),
         likeness: binding.map(likeness),
-    }
-}
-
-/// What the gate judges of what a call is about.
-#[must_use]
-pub fn subject(subject: &Subject) -> GateSubject {
-    match subject {
-        Subject::Path { op, path } => GateSubject::Path {
-            write: *op == PathOp::Write,
-            path: path.clone(),
-        },
-        Subject::Paths(paths) => GateSubject::Paths {
-            write: paths.iter().any(|(op, _)| *op == PathOp::Write),
-            paths: paths.iter().map(|(_, path)| path.clone()).collect(),
-        },
-        Subject::Command { command } => GateSubject::Command {
-            command: command.clone(),
-        },
-        Subject::Url(url) => GateSubject::Url(url.clone()),
-        Subject::Remote {
-            arguments,
-            version,
-            undeclared,
-        } => GateSubject::Remote {
-            arguments: arguments.clone(),
-            version: version.clone(),
-            undeclared: undeclared.clone(),
-        },
-        Subject::Nothing => GateSubject::Nothing,
     }
 }

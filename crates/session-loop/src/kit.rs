@@ -3,7 +3,7 @@
 //! Pure. A kit never changes; between two turns a session may get another one.
 
 use agentd_protocol::{PromptPartKind, SessionCreated};
-use agentd_tools::{Offered, REMOTE_PREFIX, Registry, Tool};
+use agentd_tools::{Offered, REMOTE_PREFIX, Registry, ToolEntry};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 /// The tools of one session.
@@ -46,7 +46,7 @@ impl Kit {
 
     /// What of the tools that were found the session has chosen.
     pub(crate) fn new(builtin: &Registry, chosen: &[String], found: Vec<Offered>) -> Self {
-        let (mut tools, mut missing) = (Vec::<Tool>::new(), Vec::new());
+        let (mut tools, mut missing) = (Vec::<ToolEntry>::new(), Vec::new());
         for Offered { server, tools: its } in found {
             match its {
                 Ok(its) => tools.extend(
@@ -134,7 +134,7 @@ mod tests {
 
     fn offer(server: &str, tools: &[&str]) -> Offered {
         let tool = |name: &&str| {
-            Tool::new(ToolSpec {
+            ToolEntry::new(ToolSpec {
                 name: format!("mcp__{server}__{name}").into(),
                 aliases: &[],
                 title: "".into(),

@@ -58,7 +58,7 @@ pub use errand::{
 };
 pub use error::LoopError;
 pub use fallen::tell_of_fault;
-pub use judging::{subject, verdict};
+pub use judging::verdict;
 pub use load::{Folded, fresh, load};
 pub use models::Models;
 pub use outbox::{After, Asker, Batch, Lost, MAX_UNACKNOWLEDGED, Outbox, Settled, waits_for_commit};

@@ -1,32 +1,29 @@
 //! Calls that are no run of a tool: from their checked arguments to what the loop does with them.
 
 use agentd_protocol::{Choice, TodoItem};
-use agentd_tools::Prepared;
+use agentd_tools::{LoopCall, Prepared, Runs};
 use agentd_turn::{Delegation, PlanTalk, Talk};
 use serde_json::Value;
 
 /// What a call says, if it is one that the loop answers. Its arguments have passed the tool's schema.
 #[must_use]
 pub fn talk(prepared: &Prepared) -> Option<Talk> {
-    match prepared.name.as_ref() {
-        "TodoWrite" => Some(Talk::Todo(items(&prepared.input))),
-        "ExitPlanMode" => Some(Talk::LeavePlanMode(text(&prepared.input, "plan"))),
-        "Plan" => Some(Talk::Plan(plan(&prepared.input))),
-        "Task" => Some(Talk::Delegate(Delegation {
-            purpose: text(&prepared.input, "description"),
-            prompt: text(&prepared.input, "prompt"),
-            agent: prepared
-                .input
-                .get("agent")
-                .and_then(Value::as_str)
-                .map(str::to_owned),
-        })),
-        "AskUser" => Some(Talk::Ask {
-            question: text(&prepared.input, "question"),
-            choices: choices(&prepared.input),
+    let input = &prepared.input;
+    Some(match prepared.tool()?.runs() {
+        Runs::Loop(LoopCall::Todo) => Talk::Todo(items(input)),
+        Runs::Loop(LoopCall::LeavePlanMode) => Talk::LeavePlanMode(text(input, "plan")),
+        Runs::Loop(LoopCall::Plan) => Talk::Plan(plan(input)),
+        Runs::Loop(LoopCall::Ask) => Talk::Ask {
+            question: text(input, "question"),
+            choices: choices(input),
+        },
+        Runs::SubAgent => Talk::Delegate(Delegation {
+            purpose: text(input, "description"),
+            prompt: text(input, "prompt"),
+            agent: input.get("agent").and_then(Value::as_str).map(str::to_owned),
         }),
-        _ => None,
-    }
+        Runs::Files(_) | Runs::Worker(_) => return None,
+    })
 }
 
 fn text(input: &Value, name: &str) -> String {

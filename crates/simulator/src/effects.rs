@@ -11,7 +11,7 @@ use agentd_protocol::{
     Binding, HookEvent, HookFinished, HookStatus, PermissionMode, SandboxLevel, ToolCallId, ToolOutcome,
     ToolStatus, VerdictKind,
 };
-use agentd_session_loop::{After, subject, talk, verdict};
+use agentd_session_loop::{After, talk, verdict};
 use agentd_turn::{Effect, Input, Judged, ModelFailure, TimerKey, Topic};
 use serde_json::Value;
 
@@ -200,10 +200,10 @@ impl World {
 
     fn gate(&self, hot: &Hot, prepared: &agentd_tools::Prepared, grants: &[String]) -> Judgement {
         let settings = hot.agent.durable().settings.as_ref();
-        let (workdir, about) = (hot.workdir(), subject(&prepared.subject));
+        let workdir = hot.workdir();
         let request = Request {
             tool: &prepared.name,
-            subject: &about,
+            subject: &prepared.subject,
             effect: prepared.effect,
             mode: settings.map_or(PermissionMode::Default, |settings| settings.mode),
             workdir: &workdir,

@@ -47,7 +47,7 @@ pub(crate) fn files(judge: Option<(Handle<GateMsg>, Box<JudgeRequest>)>) -> File
         };
         async move {
             let as_read = JudgeRequest {
-                tool: "Read".to_owned(),
+                tool: agentd_policy::READ.to_owned(),
                 ..as_found.clone()
             };
             if kind(&gate, as_read).await != Some(VerdictKind::Allow) {

@@ -1,23 +1,108 @@
 //! ApplyPatch: several files changed by one patch, all or none.
 
+use crate::catalog::object;
 use crate::change_set::{self, Before, FileChange, look};
-use crate::context::{Finished, ToolContext};
+use crate::context::{Finished, ToolContext, ToolLimits};
 use crate::diff::change;
 use crate::edit::{first_lines, unless_seen};
+use crate::edit_arguments::one_form;
 use crate::patch::{Known, Malformed, Mark, Misfit, Plan, Refused, parse, plan};
 use crate::pre_image::changed;
-use crate::prepared::{PathOp, Prepared, Subject};
+use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
+use crate::replacement;
 use crate::run::Abandoned;
 use crate::seen::{Seen, sha256};
-use agentd_protocol::ToolOutcome;
+use crate::spec::ToolSpec;
+use crate::tool::{About, Runs, Spelling, Tool};
+use agentd_policy::Subject;
+use agentd_protocol::{EffectClass, ToolOutcome};
 use agentd_sandbox::Beneath;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+/// Several files changed, or one text replaced by likeness.
+pub(crate) struct ApplyPatch;
+
+impl Tool for ApplyPatch {
+    fn name(&self) -> &'static str {
+        "ApplyPatch"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["apply_patch", "patch"],
+            title: "Apply a patch".into(),
+            description: "Changes several files at once, all or none. Give either `patch`, in this form:\n\
+                          *** Begin Patch\n*** Add File: PATH\n+line\n*** Update File: PATH\n*** Move to: NEWPATH (optional)\n@@ a line before, e.g. the function's (optional)\n \
+                          line that stays\n-line that goes\n+line that comes\n*** Delete File: PATH\n*** End Patch\n\
+                          or `path`, `old` and `new` to replace a text of one file, by similarity if `fuzzy`. Paths are relative. A file that was not read in this \
+                          session is not replaced by an addition or a move, and its hunks must fit in one place only."
+                .to_owned(),
+            schema: object(
+                &json!({
+                    "patch": { "type": "string", "minLength": 1, "description": "The patch" },
+                    "path": { "type": "string", "minLength": 1, "description": "Without `patch`: the file" },
+                    "old": { "type": "string", "minLength": 1, "description": "Without `patch`: the text to replace" },
+                    "new": { "type": "string", "description": "Without `patch`: what to put in its place" },
+                    "expected_replacements": { "type": "integer", "minimum": 1, "description": "How often `old` is there; default 1" },
+                    "fuzzy": { "type": "boolean", "description": "Take lines that are like `old` when it is not there exactly" },
+                    "min_similarity": { "type": "number", "minimum": 0.5, "maximum": 1, "description": "How much alike; default 0.92" }
+                }),
+                &[],
+            ),
+            example: json!({
+                "patch": "*** Begin Patch\n*** Update File: src/main.rs\n@@ fn main() {\n-    let a = 1;\n+    let a = 2;\n*** End Patch"
+            }),
+            effect: EffectClass::Write,
+            idempotent: false,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        match input.get("patch").and_then(Value::as_str) {
+            Some(patch) => about(patch),
+            None => About::writes("path", input),
+        }
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Files(run)
+    }
+
+    fn spellings(&self) -> &'static [Spelling] {
+        &[
+            ("patch", &["input", "patch_text", "patchText", "diff"]),
+            ("path", &["file_path", "file", "filePath"]),
+            (
+                "old",
+                &["old_string", "old_text", "old_str", "oldText", "oldString"],
+            ),
+            (
+                "new",
+                &["new_string", "new_text", "new_str", "newText", "newString"],
+            ),
+        ]
+    }
+
+    fn check(&self, input: &Value) -> Result<(), ToolOutcome> {
+        one_form(input)
+    }
+
+    fn preview(&self, call: &Prepared, workdir: &Beneath, max: u64) -> Option<String> {
+        Some(match call.subject {
+            Subject::Paths { .. } => preview(call, workdir, max),
+            _ => replacement::preview(call, workdir, max),
+        })
+    }
+}
+
 /// What a patch is about: every path in it.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-pub(crate) fn about(patch: &str) -> Result<(Subject, String), ToolOutcome> {
+fn about(patch: &str) -> Result<About, ToolOutcome> {
     let paths = parse(patch).map_err(|malformed| not_taken(&malformed))?.paths();
     let name = |path: &PathBuf| path.to_string_lossy().into_owned();
     let about = match paths.as_slice() {
@@ -25,11 +110,13 @@ pub(crate) fn about(patch: &str) -> Result<(Subject, String), ToolOutcome> {
         [one] => name(one),
         [first, rest @ ..] => format!("{} and {} more", name(first), rest.len()),
     };
-    let paths = paths.iter().map(|path| (PathOp::Write, name(path))).collect();
-    Ok((Subject::Paths(paths), about))
+    Ok(About::changes(paths.iter().map(name).collect(), about))
 }
 
-pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Finished {
+fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Finished {
+    if prepared.input.get("patch").is_none() {
+        return replacement::run(prepared, ctx, abandoned);
+    }
     apply(prepared, ctx, abandoned).unwrap_or_else(Into::into)
 }
 
@@ -203,7 +290,7 @@ fn misses(path: &Path, misfit: &Misfit) -> ToolOutcome {
 }
 
 /// What the patch would do, for people, without doing it.
-pub(crate) fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
+fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
     // What the session has read is not looked at here: a person sees what the patch wants.
     match changes(prepared, workdir, max, |_, _| Seen::Same) {
         Ok((changes, _)) => changes

@@ -3,74 +3,14 @@
 use crate::refusal::{Code, refuse};
 use crate::spec::ToolSpec;
 use crate::suggest::nearest;
+use crate::tool::{Spelling, Tool};
 use agentd_protocol::ToolOutcome;
 use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Map, Value};
 
-/// Other spellings of a field: tool, canonical name, the others.
-const SPELLINGS: [(&str, &str, &[&str]); 18] = [
-    (
-        "Read",
-        "file_path",
-        &["path", "file", "filename", "filepath", "filePath", "target_file"],
-    ),
-    (
-        "Write",
-        "file_path",
-        &["path", "file", "filename", "filepath", "filePath", "target_file"],
-    ),
-    ("Write", "content", &["contents", "text", "file_content"]),
-    (
-        "Edit",
-        "file_path",
-        &["path", "file", "filename", "filepath", "filePath", "target_file"],
-    ),
-    (
-        "Edit",
-        "old_string",
-        &["old_text", "old", "old_str", "oldText", "oldString"],
-    ),
-    (
-        "Edit",
-        "new_string",
-        &["new_text", "new", "new_str", "newText", "newString"],
-    ),
-    (
-        "MultiEdit",
-        "file_path",
-        &["path", "file", "filename", "filepath", "filePath", "target_file"],
-    ),
-    (
-        "ApplyPatch",
-        "patch",
-        &["input", "patch_text", "patchText", "diff"],
-    ),
-    ("ApplyPatch", "path", &["file_path", "file", "filePath"]),
-    ("ApplyPatch", "old", OLD),
-    ("ApplyPatch", "new", NEW),
-    (
-        "Ls",
-        "path",
-        &[
-            "directory",
-            "dir",
-            "target_directory",
-            "dir_path",
-            "relative_workspace_path",
-        ],
-    ),
-    ("Glob", "pattern", &["glob", "glob_pattern", "query"]),
-    ("Glob", "path", &["directory", "dir", "target_directory"]),
-    ("Grep", "pattern", &["query", "regex", "search"]),
-    ("Grep", "path", &["directory", "dir", "target_directory"]),
-    ("Grep", "glob", &["include", "include_pattern", "file_pattern"]),
-    ("Bash", "command", &["cmd", "commandline", "script"]),
-];
-const OLD: &[&str] = &["old_string", "old_text", "old_str", "oldText", "oldString"];
-const NEW: &[&str] = &["new_string", "new_text", "new_str", "newText", "newString"];
-/// The same for all tools.
-const COMMON: [(&str, &[&str]); 3] = [
+/// Other names that models use for arguments of any tool.
+const COMMON: [Spelling; 3] = [
     ("case_insensitive", &["-i", "ignore_case", "ignoreCase"]),
     ("context", &["-C", "context_lines"]),
     ("timeout_ms", &["timeoutMs"]),
@@ -78,21 +18,26 @@ const COMMON: [(&str, &[&str]); 3] = [
 
 /// The arguments under their canonical names, or what is wrong with them.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-pub(crate) fn checked(spec: &ToolSpec, validator: &Validator, input: &Value) -> Result<Value, ToolOutcome> {
+pub(crate) fn checked(
+    tool: Option<&'static dyn Tool>,
+    spec: &ToolSpec,
+    validator: &Validator,
+    input: &Value,
+) -> Result<Value, ToolOutcome> {
     let Value::Object(given) = input else {
         return Err(no_object(spec, input));
     };
     if spec.server.is_some() && validator.is_valid(input) {
         return Ok(input.clone());
     }
-    let normal = Value::Object(normalised(spec, given.clone()));
+    let normal = Value::Object(normalised(tool, spec, given.clone()));
     let problems: Vec<String> = validator
         .iter_errors(&normal)
         .take(8)
         .map(|error| problem(spec, &error))
         .collect();
     if problems.is_empty() {
-        return Ok(normal);
+        return tool.map_or(Ok(()), |tool| tool.check(&normal)).map(|()| normal);
     }
     Err(refuse(
         Code::InvalidArgs,
@@ -100,12 +45,13 @@ pub(crate) fn checked(spec: &ToolSpec, validator: &Validator, input: &Value) -> 
     ))
 }
 
-fn normalised(spec: &ToolSpec, mut given: Map<String, Value>) -> Map<String, Value> {
-    let own = SPELLINGS
-        .iter()
-        .filter(|(tool, ..)| *tool == spec.name)
-        .map(|(_, name, others)| (*name, *others));
-    for (name, others) in own.chain(COMMON) {
+fn normalised(
+    tool: Option<&'static dyn Tool>,
+    spec: &ToolSpec,
+    mut given: Map<String, Value>,
+) -> Map<String, Value> {
+    let own = tool.map_or(&[][..], Tool::spellings);
+    for (name, others) in own.iter().copied().chain(COMMON) {
         if declared(spec, name).is_none() || given.contains_key(name) {
             continue;
         }
@@ -113,36 +59,9 @@ fn normalised(spec: &ToolSpec, mut given: Map<String, Value>) -> Map<String, Val
             given.insert(name.to_owned(), value);
         }
     }
-    if spec.name == "Bash"
-        && !given.contains_key("timeout_ms")
-        && let Some(timeout) = given.shift_remove("timeout")
-    {
-        // Some models mean seconds, some milliseconds; nobody means less than a second.
-        let ms = timeout.as_u64().map(|time| {
-            if time < 1000 {
-                time.saturating_mul(1000)
-            } else {
-                time
-            }
-        });
-        given.insert("timeout_ms".to_owned(), ms.map_or(timeout, Value::from));
-    }
     given.retain(|_, value| !value.is_null());
-    if spec.name == "MultiEdit"
-        && let Some(edits) = given.get_mut("edits").and_then(Value::as_array_mut)
-    {
-        for edit in edits.iter_mut().filter_map(Value::as_object_mut) {
-            respell(
-                edit,
-                "old_string",
-                ["old", "old_text", "old_str", "oldText", "oldString"],
-            );
-            respell(
-                edit,
-                "new_string",
-                ["new", "new_text", "new_str", "newText", "newString"],
-            );
-        }
+    if let Some(tool) = tool {
+        tool.adapt(&mut given);
     }
     for (name, value) in &mut given {
         let Some(wanted) = declared(spec, name).and_then(|schema| schema.get("type")?.as_str()) else {
@@ -159,15 +78,6 @@ fn normalised(spec: &ToolSpec, mut given: Map<String, Value>) -> Map<String, Val
         }
     }
     given
-}
-
-fn respell(given: &mut Map<String, Value>, name: &str, others: [&str; 5]) {
-    if given.contains_key(name) {
-        return;
-    }
-    if let Some(value) = others.iter().find_map(|other| given.shift_remove(*other)) {
-        given.insert(name.to_owned(), value);
-    }
 }
 
 fn declared<'a>(spec: &'a ToolSpec, name: &str) -> Option<&'a Value> {

@@ -1,23 +1,101 @@
 //! Bash: a command under the session's warden.
 
-use crate::context::{Finished, Spilled, ToolContext};
+use crate::catalog::object;
+use crate::context::{Finished, Spilled, ToolContext, ToolLimits};
 use crate::prepared::Prepared;
 use crate::refusal::{Code, from_sandbox};
 use crate::shape::ends;
+use crate::spec::ToolSpec;
+use crate::tool::{About, Runs, Spelling, Tool};
 use crate::yielding;
-use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
+use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
 use agentd_sandbox::{
     AtTerminal, CaptureLimits, CollectSpec, Collected, CommandSpec, Exit, Running, SandboxError,
     TerminalSize, Warden,
 };
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::time::Duration;
 
 /// The error numbers of a program that is not there, or is looked for in a directory that may not be read.
 const ENOENT: i32 = 2;
 const EACCES: i32 = 13;
 
-pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+/// A command that the model waits for.
+pub(crate) struct Bash;
+
+impl Tool for Bash {
+    fn name(&self) -> &'static str {
+        "Bash"
+    }
+
+    fn spec(&self, limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &[
+                "exec",
+                "run_cmd",
+                "shell",
+                "run_command",
+                "execute_command",
+                "run_terminal_cmd",
+                "terminal",
+                "sh",
+            ],
+            title: "Run a command".into(),
+            description: format!(
+                "Runs a command with bash in the working directory, without a terminal or input. Its output and error output come together, with the exit code; \
+                 of a long output the beginning and the end. It is stopped after `timeout_ms` (default {}, at most {}). Each call is a new shell: `cd` and variables do not stay. {}",
+                limits.bash_timeout_ms,
+                limits.bash_timeout_max_ms,
+                yielding::described(limits)
+            ),
+            schema: object(
+                &json!({
+                    "command": { "type": "string", "minLength": 1, "description": "The command line" },
+                    "timeout_ms": { "type": "integer", "minimum": 1, "maximum": limits.bash_timeout_max_ms, "description": "Milliseconds it may take" },
+                    "yield_ms": { "type": "integer", "minimum": 0, "maximum": limits.bash_timeout_max_ms, "description": "Milliseconds to wait before it goes on in the background" },
+                    "description": { "type": "string", "description": "In a few words, what it does" }
+                }),
+                &["command"],
+            ),
+            example: json!({ "command": "cargo test", "timeout_ms": 300_000.min(limits.bash_timeout_max_ms) }),
+            effect: EffectClass::Exec,
+            idempotent: false,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        About::command("command", input)
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Worker(|call, ctx| Box::pin(run(call, ctx)))
+    }
+
+    fn spellings(&self) -> &'static [Spelling] {
+        &[("command", &["cmd", "commandline", "script"])]
+    }
+
+    /// Some models mean seconds, some milliseconds; nobody means less than a second.
+    fn adapt(&self, input: &mut Map<String, Value>) {
+        if !input.contains_key("timeout_ms")
+            && let Some(timeout) = input.shift_remove("timeout")
+        {
+            let ms = |time: u64| {
+                if time < 1000 {
+                    time.saturating_mul(1000)
+                } else {
+                    time
+                }
+            };
+            let ms = timeout.as_u64().map(ms);
+            input.insert("timeout_ms".to_owned(), ms.map_or(timeout, Value::from));
+        }
+    }
+}
+
+async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     let asked = prepared
         .number("timeout_ms")
         .unwrap_or(ctx.limits.bash_timeout_ms);

@@ -1,10 +1,10 @@
 //! What an approval of a call is bound to: its arguments, where and with what it runs, and the files that decide what it
 //! does. Made when a person is asked, and again before the call runs.
 
-use crate::prepared::{PathOp, Prepared, Subject};
+use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
 use crate::watched;
-use agentd_policy::{Decides, decides};
+use agentd_policy::{Decides, Subject, decides};
 use agentd_protocol::{Binding, ToolOutcome, ToolStatus};
 use agentd_sandbox::{Beneath, Environment, SandboxError};
 use serde_json::Value;
@@ -105,12 +105,9 @@ impl Prepared {
             trees: BTreeMap::new(),
         };
         match &self.subject {
-            Subject::Path {
-                op: PathOp::Write,
-                path,
-            } => files.changed(path)?,
-            Subject::Paths(paths) => {
-                for (_, path) in paths {
+            Subject::Path { write: true, path } => files.changed(path)?,
+            Subject::Paths { paths, .. } => {
+                for path in paths {
                     files.changed(path)?;
                 }
             }

@@ -1,7 +1,7 @@
 //! What exactly a call will do, for the person who is asked.
 
-use crate::prepared::{Prepared, Subject};
-use crate::{apply_patch, edit, replacement, write};
+use crate::prepared::Prepared;
+use agentd_policy::Subject;
 use agentd_sandbox::Beneath;
 
 /// The longest file that is compared, and the longest detail.
@@ -16,32 +16,24 @@ impl Prepared {
     /// # Errors
     /// Nobody can read so much before an approval.
     pub fn detail(&self, workdir: &Beneath) -> Result<String, String> {
-        let detail = match (&self.subject, self.name.as_ref()) {
-            (_, "Edit" | "MultiEdit") => edit::preview(self, workdir, MAX_BYTES),
-            (_, "Write") => write::preview(self, workdir, MAX_BYTES),
-            (Subject::Paths(_), "ApplyPatch") => apply_patch::preview(self, workdir, MAX_BYTES),
-            (_, "ApplyPatch") => replacement::preview(self, workdir, MAX_BYTES),
+        let preview = self
+            .tool()
+            .and_then(|tool| tool.preview(self, workdir, MAX_BYTES));
+        let detail = match (preview, &self.subject) {
             // The command is shown whole, whatever its length: this is what is approved.
-            (Subject::Command { command }, _) => return Ok(command.clone()),
-            (Subject::Path { path, .. }, _) => {
-                let pattern = self.text("pattern");
-                let what = if pattern.is_empty() {
-                    String::new()
-                } else {
-                    format!(" {pattern:?} in")
-                };
-                format!("{}{what} {path}", self.name)
-            }
-            (Subject::Paths(paths), _) => {
-                let list: String = paths.iter().map(|(_, path)| format!("\n{path}")).collect();
+            (_, Subject::Command { command }) => return Ok(command.clone()),
+            (Some(preview), _) => preview,
+            (None, Subject::Path { path, .. }) => format!("{} {path}", self.name),
+            (None, Subject::Paths { paths, .. }) => {
+                let list: String = paths.iter().map(|path| format!("\n{path}")).collect();
                 format!("{}{list}", self.title)
             }
-            (Subject::Url(url), _) => url.clone(),
-            (Subject::Remote { .. }, _) => {
+            (None, Subject::Url(url)) => url.clone(),
+            (None, Subject::Remote { .. }) => {
                 let arguments = serde_json::to_string_pretty(&self.input).unwrap_or_default();
                 format!("{}\n{arguments}", self.name)
             }
-            (Subject::Nothing, _) => serde_json::to_string_pretty(&self.input).unwrap_or_default(),
+            (None, Subject::Nothing) => serde_json::to_string_pretty(&self.input).unwrap_or_default(),
         };
         if detail.len() <= MAX_DETAIL {
             return Ok(detail);
@@ -58,4 +50,9 @@ impl Prepared {
         let said = matches!(self.subject, Subject::Command { .. }).then(|| self.text("description").trim());
         said.filter(|said| !said.is_empty()).map(str::to_owned)
     }
+}
+
+/// What a search looks for, and where.
+pub(crate) fn sought(call: &Prepared, argument: &str) -> String {
+    format!("{} {:?} in {}", call.name, call.text(argument), call.path())
 }

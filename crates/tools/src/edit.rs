@@ -1,8 +1,10 @@
 //! Edit and MultiEdit: exact texts replaced in a file that the session knows.
 
+use crate::catalog::object;
 use crate::change_set::{self, Before, FileChange};
-use crate::context::{Finished, ToolContext};
+use crate::context::{Finished, ToolContext, ToolLimits};
 use crate::diff::change;
+use crate::edit_arguments::differ;
 use crate::matching::{Mismatch, replace};
 use crate::pre_image::changed;
 use crate::prepared::Prepared;
@@ -10,10 +12,69 @@ use crate::read::{binary_kind, explain, locate, open, refuse_binary};
 use crate::refusal::{Code, refuse};
 use crate::run::Abandoned;
 use crate::seen::{FilesSeen, Seen, sha256};
-use agentd_protocol::ToolOutcome;
+use crate::spec::ToolSpec;
+use crate::tool::{About, FILE_WORDS, NEW_WORDS, OLD_WORDS, Runs, Spelling, Tool};
+use agentd_protocol::{EffectClass, ToolOutcome};
 use agentd_sandbox::Beneath;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
+
+/// One exact text of a file replaced.
+pub(crate) struct Edit;
+
+impl Tool for Edit {
+    fn name(&self) -> &'static str {
+        "Edit"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["edit_file", "str_replace", "replace_in_file", "search_replace", "editfile"],
+            title: "Edit a file".into(),
+            description: "Replaces an exact text in a file that was read in this session and is unchanged since. `old_string` must be in the file exactly as \
+                          given, with its whitespace, without the line numbers that Read adds, and exactly once, unless `replace_all` is true."
+                .to_owned(),
+            schema: object(
+                &json!({
+                    "file_path": { "type": "string", "minLength": 1, "description": "The file, relative to the working directory" },
+                    "old_string": { "type": "string", "minLength": 1, "description": "The text to replace" },
+                    "new_string": { "type": "string", "description": "What to put in its place" },
+                    "replace_all": { "type": "boolean", "description": "Replace every occurrence" }
+                }),
+                &["file_path", "old_string", "new_string"],
+            ),
+            example: json!({ "file_path": "src/main.rs", "old_string": "let a = 1;", "new_string": "let a = 2;" }),
+            effect: EffectClass::Write,
+            idempotent: false,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        About::writes("file_path", input)
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Files(run)
+    }
+
+    fn spellings(&self) -> &'static [Spelling] {
+        &[
+            ("file_path", FILE_WORDS),
+            ("old_string", OLD_WORDS),
+            ("new_string", NEW_WORDS),
+        ]
+    }
+
+    fn check(&self, input: &Value) -> Result<(), ToolOutcome> {
+        differ("Edit", input, "", ["old_string", "new_string"])
+    }
+
+    fn preview(&self, call: &Prepared, workdir: &Beneath, max: u64) -> Option<String> {
+        Some(preview(call, workdir, max))
+    }
+}
 
 pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Finished {
     edit(prepared, ctx, abandoned).unwrap_or_else(Into::into)

@@ -4,26 +4,14 @@ use crate::refusal::{Code, refuse};
 use agentd_protocol::ToolOutcome;
 use serde_json::Value;
 
-/// Whether the arguments make sense together.
+/// A replacement must change something.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-pub(crate) fn check(tool: &str, input: &Value) -> Result<(), ToolOutcome> {
-    match tool {
-        "Edit" => differ(tool, input, "", ["old_string", "new_string"]),
-        "MultiEdit" => {
-            let edits = input.get("edits").and_then(Value::as_array);
-            for (at, edit) in edits.into_iter().flatten().enumerate() {
-                let which = format!(" of edit {}", at + 1);
-                differ(tool, edit, &which, ["old_string", "new_string"])?;
-            }
-            Ok(())
-        }
-        "ApplyPatch" => one_form(input),
-        _ => Ok(()),
-    }
-}
-
-#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-fn differ(tool: &str, input: &Value, which: &str, [old, new]: [&str; 2]) -> Result<(), ToolOutcome> {
+pub(crate) fn differ(
+    tool: &str,
+    input: &Value,
+    which: &str,
+    [old, new]: [&str; 2],
+) -> Result<(), ToolOutcome> {
     if input.get(old) != input.get(new) {
         return Ok(());
     }
@@ -35,7 +23,7 @@ fn differ(tool: &str, input: &Value, which: &str, [old, new]: [&str; 2]) -> Resu
 
 /// Either a patch, or one replacement.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-fn one_form(input: &Value) -> Result<(), ToolOutcome> {
+pub(crate) fn one_form(input: &Value) -> Result<(), ToolOutcome> {
     let has = |name: &str| input.get(name).is_some();
     let all = ["path", "old", "new"].iter().all(|name| has(name));
     let any = [

@@ -1,22 +1,76 @@
 //! Glob: files by name.
 
-use crate::context::ToolContext;
+use crate::catalog::object;
+use crate::context::{ToolContext, ToolLimits};
+use crate::detail::sought;
 use crate::prepared::Prepared;
 use crate::read::{explain, locate};
 use crate::refusal::{Code, refuse};
 use crate::run::Abandoned;
 use crate::shape::page;
+use crate::spec::ToolSpec;
+use crate::tool::{About, Runs, Spelling, Tool};
 use crate::walk::{Patience, files, matcher, names_hidden};
-use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
-use agentd_sandbox::{EntryKind, SandboxError};
-use serde_json::json;
+use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
+use agentd_sandbox::{Beneath, EntryKind, SandboxError};
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 /// The most paths that are collected.
 const MAX_PATHS: usize = 1_000;
 
-pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> ToolOutcome {
+/// Files by name.
+pub(crate) struct Glob;
+
+impl Tool for Glob {
+    fn name(&self) -> &'static str {
+        "Glob"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["glob_file_search", "find_files", "file_search", "glob_search"],
+            title: "Find files by name".into(),
+            description: "Finds files whose path matches a glob pattern, sorted by path. A pattern without `/` matches names at any depth; `**` matches any \
+                          directories. Files ignored by .gitignore are left out, hidden ones too unless the pattern names them."
+                .to_owned(),
+            schema: object(
+                &json!({
+                    "pattern": { "type": "string", "minLength": 1, "description": "For example `**/*.rs` or `*.toml`" },
+                    "path": { "type": "string", "minLength": 1, "description": "The directory to search; default: the working directory" }
+                }),
+                &["pattern"],
+            ),
+            example: json!({ "pattern": "src/**/*.rs" }),
+            effect: EffectClass::Read,
+            idempotent: true,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        Ok(About::below("path", Some("pattern"), input))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Files(|call, ctx, abandoned| run(call, ctx, abandoned).into())
+    }
+
+    fn spellings(&self) -> &'static [Spelling] {
+        &[
+            ("pattern", &["glob", "glob_pattern", "query"]),
+            ("path", &["directory", "dir", "target_directory"]),
+        ]
+    }
+
+    fn preview(&self, call: &Prepared, _workdir: &Beneath, _max: u64) -> Option<String> {
+        Some(sought(call, "pattern"))
+    }
+}
+
+fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> ToolOutcome {
     let base = match directory(prepared, ctx) {
         Ok(base) => base,
         Err(refusal) => return refusal,

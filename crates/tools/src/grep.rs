@@ -1,18 +1,22 @@
 //! Grep: text in files.
 
-use crate::context::ToolContext;
+use crate::catalog::object;
+use crate::context::{ToolContext, ToolLimits};
+use crate::detail::sought;
 use crate::grep_sink::{FileSink, Hits, Mode};
 use crate::prepared::Prepared;
 use crate::read::{explain, locate, open};
 use crate::refusal::{Code, refuse};
 use crate::run::Abandoned;
+use crate::spec::ToolSpec;
+use crate::tool::{About, Runs, Spelling, Tool};
 use crate::walk::{Patience, files, matcher, names_hidden};
-use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
-use agentd_sandbox::EntryKind;
+use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
+use agentd_sandbox::{Beneath, EntryKind};
 use globset::GlobSet;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// The most lines of a result.
@@ -25,7 +29,69 @@ const MAX_REGEX: usize = 8 << 20;
 /// How deep the groups and repetitions of a pattern may nest.
 const MAX_NEST: u32 = 100;
 
-pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> ToolOutcome {
+/// Text in files.
+pub(crate) struct Grep;
+
+impl Tool for Grep {
+    fn name(&self) -> &'static str {
+        "Grep"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["grep_search", "search", "ripgrep", "rg", "search_files", "grep_files"],
+            title: "Search in files".into(),
+            description: "Searches file contents with a regular expression (Rust syntax, line by line). Files ignored by .gitignore, hidden and binary files are \
+                          left out, unless `path` or `glob` names them."
+                .to_owned(),
+            schema: object(
+                &json!({
+                    "pattern": { "type": "string", "minLength": 1, "description": "The regular expression" },
+                    "path": { "type": "string", "minLength": 1, "description": "A file or directory; default: the working directory" },
+                    "glob": { "type": "string", "minLength": 1, "description": "Only files whose path matches, for example `*.rs`" },
+                    "case_insensitive": { "type": "boolean", "description": "Ignore case" },
+                    "context": { "type": "integer", "minimum": 0, "maximum": 20, "description": "Lines to show around each hit" },
+                    "output_mode": {
+                        "enum": ["content", "files_with_matches", "count"],
+                        "description": "Lines (default), only the files' paths, or hits per file"
+                    }
+                }),
+                &["pattern"],
+            ),
+            example: json!({ "pattern": "fn main\\(", "glob": "*.rs", "context": 2 }),
+            effect: EffectClass::Read,
+            idempotent: true,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        Ok(About::below("path", Some("pattern"), input))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Files(|call, ctx, abandoned| run(call, ctx, abandoned).into())
+    }
+
+    fn spellings(&self) -> &'static [Spelling] {
+        &[
+            ("pattern", &["query", "regex", "search"]),
+            ("path", &["directory", "dir", "target_directory"]),
+            ("glob", &["include", "include_pattern", "file_pattern"]),
+        ]
+    }
+
+    fn filtered(&self) -> bool {
+        true
+    }
+
+    fn preview(&self, call: &Prepared, _workdir: &Beneath, _max: u64) -> Option<String> {
+        Some(sought(call, "pattern"))
+    }
+}
+
+fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> ToolOutcome {
     grep(prepared, ctx, abandoned).unwrap_or_else(|refusal| refusal)
 }
 

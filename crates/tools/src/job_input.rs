@@ -1,12 +1,15 @@
 //! `BashWrite`: what is typed into the terminal of a background job. A shell there would run it, so it is judged as a
 //! command.
 
-use crate::context::{Finished, ToolContext};
+use crate::catalog::object;
+use crate::context::{Finished, ToolContext, ToolLimits};
 use crate::job_tools::{MAX_WAIT_MS, find, said};
-use crate::prepared::{Prepared, Subject};
+use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
-use agentd_protocol::ToolOutcome;
-use serde_json::Value;
+use crate::spec::ToolSpec;
+use crate::tool::{About, Runs, Tool};
+use agentd_protocol::{EffectClass, ToolOutcome};
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// The most characters of one call.
@@ -34,9 +37,50 @@ const WAIT_MS: u64 = 2_000;
 /// An answer is over when nothing more comes for so long.
 const QUIET: Duration = Duration::from_millis(300);
 
+/// Text typed into a background command.
+pub(crate) struct BashWrite;
+
+impl Tool for BashWrite {
+    fn name(&self) -> &'static str {
+        "BashWrite"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["bash_write", "bash_input", "write_stdin", "send_keys"],
+            title: "Type into a background job".into(),
+            description: "Types into the terminal of a background job that was started with `terminal`: the text of `input`, then Enter, or the `key` if one is named. \
+                          Waits until the job has answered and is quiet, at most `wait_ms`, and gives its new output."
+                .to_owned(),
+            schema: object(
+                &json!({
+                    "job": { "type": "integer", "minimum": 1, "description": "The job's number" },
+                    "input": { "type": "string", "maxLength": MAX_INPUT, "description": "The text, without control characters" },
+                    "key": { "type": "string", "enum": KEYS.map(|(name, _)| name), "description": "The key at its end; default: enter" },
+                    "wait_ms": { "type": "integer", "minimum": 0, "maximum": MAX_WAIT_MS, "description": "Milliseconds to wait for an answer; default 2000" }
+                }),
+                &["job"],
+            ),
+            example: json!({ "job": 1, "input": "print(6 * 7)" }),
+            effect: EffectClass::Exec,
+            idempotent: false,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        about(input)
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Worker(|call, ctx| Box::pin(run(call, ctx)))
+    }
+}
+
 /// What the gate judges, and what people read.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-pub(crate) fn about(input: &Value) -> Result<(Subject, String), ToolOutcome> {
+fn about(input: &Value) -> Result<About, ToolOutcome> {
     let text = |name: &str| input.get(name).and_then(Value::as_str).unwrap_or_default();
     let (typed, key) = (text("input"), text("key"));
     if typed.is_empty() && key.is_empty() {
@@ -49,13 +93,12 @@ pub(crate) fn about(input: &Value) -> Result<(Subject, String), ToolOutcome> {
     }
     let job = input.get("job").and_then(Value::as_u64).unwrap_or_default();
     if typed.is_empty() {
-        return Ok((Subject::Nothing, format!("job {job}: {key}")));
+        return Ok(About::nothing(format!("job {job}: {key}")));
     }
-    let command = typed.to_owned();
-    Ok((Subject::Command { command }, format!("job {job}: {typed}")))
+    Ok(About::typed(typed.to_owned(), format!("job {job}: {typed}")))
 }
 
-pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     let (number, job) = match find(prepared, ctx) {
         Ok(found) => found,
         Err(refusal) => return refusal.into(),

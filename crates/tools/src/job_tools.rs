@@ -1,13 +1,16 @@
 //! `BashStart`, `BashPoll`, `BashKill` (and [`crate::job_input`]): commands that go on in the background, under the session's warden like others.
 
 use crate::bash;
-use crate::context::{Finished, ToolContext};
+use crate::catalog::object;
+use crate::context::{Finished, ToolContext, ToolLimits};
 use crate::job::Job;
 use crate::jobs::JobEnding;
 use crate::prepared::Prepared;
 use crate::refusal::{Code, from_sandbox, refuse};
 use crate::shape::ends;
-use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
+use crate::spec::ToolSpec;
+use crate::tool::{About, Runs, Tool};
+use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
 use agentd_sandbox::{
     AtTerminal, CaptureLimits, CollectSpec, Keyboard, Running, SandboxError, TerminalSize, Warden,
 };
@@ -28,7 +31,132 @@ const TERMINAL: TerminalSize = TerminalSize {
 /// How long the end of a killed job is waited for: longer than the warden takes.
 const KILL_WITHIN: Duration = Duration::from_secs(10);
 
-pub(crate) async fn start(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+fn job(input: &Value) -> String {
+    format!(
+        "job {}",
+        input.get("job").and_then(Value::as_u64).unwrap_or_default()
+    )
+}
+
+/// A command in the background.
+pub(crate) struct BashStart;
+
+impl Tool for BashStart {
+    fn name(&self) -> &'static str {
+        "BashStart"
+    }
+
+    fn spec(&self, limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["bash_start", "start_job", "run_in_background"],
+            title: "Start a command in the background".into(),
+            description: format!(
+                "Starts a command with bash in the working directory and returns at once with the number of its job: for servers, watchers and long builds. \
+                 Read its output with BashPoll, end it with BashKill; you are told when it ends. With `terminal` it runs at a terminal of its own, for programs that want one: BashWrite types into it. At most {} jobs run at once, none longer than a day or than the session.",
+                limits.max_jobs
+            ),
+            schema: object(
+                &json!({
+                    "command": { "type": "string", "minLength": 1, "description": "The command line" },
+                    "terminal": { "type": "boolean", "description": "Give it a terminal; without one it has no input" },
+                    "columns": { "type": "integer", "minimum": 20, "maximum": 500, "description": "Width of the terminal; default 120" },
+                    "rows": { "type": "integer", "minimum": 5, "maximum": 200, "description": "Height of the terminal; default 40" },
+                    "description": { "type": "string", "description": "In a few words, what it does" }
+                }),
+                &["command"],
+            ),
+            example: json!({ "command": "npm run dev" }),
+            effect: EffectClass::Exec,
+            idempotent: false,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        About::command("command", input)
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Worker(|call, ctx| Box::pin(start(call, ctx)))
+    }
+}
+
+/// The new output of a background command.
+pub(crate) struct BashPoll;
+
+impl Tool for BashPoll {
+    fn name(&self) -> &'static str {
+        "BashPoll"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["bash_poll", "bash_output", "poll_job"],
+            title: "Read a background job".into(),
+            description: "Gives the output of a background job since the last poll and says whether it still runs. With `wait_ms` it waits so long for the job's end."
+                .to_owned(),
+            schema: object(
+                &json!({
+                    "job": { "type": "integer", "minimum": 1, "description": "The job's number" },
+                    "wait_ms": { "type": "integer", "minimum": 0, "maximum": MAX_WAIT_MS, "description": "Milliseconds to wait for its end" }
+                }),
+                &["job"],
+            ),
+            example: json!({ "job": 1, "wait_ms": 5_000 }),
+            effect: EffectClass::None,
+            idempotent: false,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        Ok(About::nothing(job(input)))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Worker(|call, ctx| Box::pin(poll(call, ctx)))
+    }
+}
+
+/// The end of a background command.
+pub(crate) struct BashKill;
+
+impl Tool for BashKill {
+    fn name(&self) -> &'static str {
+        "BashKill"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["bash_kill", "kill_bash", "kill_shell", "kill_job"],
+            title: "End a background job".into(),
+            description:
+                "Ends a background job with everything it started, and gives the rest of its output."
+                    .to_owned(),
+            schema: object(
+                &json!({ "job": { "type": "integer", "minimum": 1, "description": "The job's number" } }),
+                &["job"],
+            ),
+            example: json!({ "job": 1 }),
+            effect: EffectClass::None,
+            idempotent: true,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        Ok(About::nothing(job(input)))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Worker(|call, ctx| Box::pin(kill(call, ctx)))
+    }
+}
+
+async fn start(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     if ctx.jobs.running() >= most(ctx) {
         return too_many(ctx).into();
     }
@@ -103,7 +231,7 @@ fn too_many(ctx: &ToolContext) -> ToolOutcome {
     refuse(Code::Exec, text)
 }
 
-pub(crate) async fn poll(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+async fn poll(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     let (number, job) = match find(prepared, ctx) {
         Ok(found) => found,
         Err(refusal) => return refusal.into(),
@@ -117,7 +245,7 @@ pub(crate) async fn poll(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     said(number, &job, ctx, None)
 }
 
-pub(crate) async fn kill(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+async fn kill(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     let (number, job) = match find(prepared, ctx) {
         Ok(found) => found,
         Err(refusal) => return refusal.into(),

@@ -1,18 +1,68 @@
 //! Ls: the entries of a directory.
 
-use crate::context::ToolContext;
+use crate::catalog::object;
+use crate::context::{ToolContext, ToolLimits};
 use crate::prepared::Prepared;
 use crate::read::{explain, locate};
 use crate::shape::page;
-use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
+use crate::spec::ToolSpec;
+use crate::tool::{About, Runs, Spelling, Tool};
+use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
 use agentd_sandbox::{Entry, EntryKind, SandboxError};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 /// The most entries that are looked at.
 const MAX_ENTRIES: usize = 10_000;
 
-pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
+/// The entries of a directory.
+pub(crate) struct Ls;
+
+impl Tool for Ls {
+    fn name(&self) -> &'static str {
+        "Ls"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["list_dir", "list", "list_directory", "list_files", "dir"],
+            title: "List a directory".into(),
+            description: "Lists a directory: directories end with `/`, links with `@`, files come with their size in bytes.".to_owned(),
+            schema: object(
+                &json!({ "path": { "type": "string", "minLength": 1, "description": "The directory; default: the working directory" } }),
+                &[],
+            ),
+            example: json!({ "path": "src" }),
+            effect: EffectClass::Read,
+            idempotent: true,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        Ok(About::below("path", None, input))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Files(|call, ctx, _| run(call, ctx).into())
+    }
+
+    fn spellings(&self) -> &'static [Spelling] {
+        &[(
+            "path",
+            &[
+                "directory",
+                "dir",
+                "target_directory",
+                "dir_path",
+                "relative_workspace_path",
+            ],
+        )]
+    }
+}
+
+fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
     let path = match locate(prepared, ctx) {
         Ok(path) => path,
         Err(refusal) => return refusal,

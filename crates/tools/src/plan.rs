@@ -1,9 +1,11 @@
-//! Specs of the calls about plans, which the agent's loop answers by itself, and of the tool that reads a skill.
+//! The calls about plans, which the agent's loop answers by itself.
 
 use crate::catalog::object;
+use crate::context::ToolLimits;
 use crate::spec::ToolSpec;
-use agentd_protocol::EffectClass;
-use serde_json::json;
+use crate::tool::{About, LoopCall, Runs, Tool, counted, word};
+use agentd_protocol::{EffectClass, ToolOutcome};
+use serde_json::{Value, json};
 
 /// The longest plan that is shown to a person.
 const MAX_PLAN: usize = 20_000;
@@ -12,73 +14,93 @@ const MAX_LINE: usize = 1_000;
 /// More steps than any session allows.
 const MAX_STEPS: usize = 100;
 
-pub(crate) fn exit_plan_mode() -> ToolSpec {
-    ToolSpec {
-        name: "ExitPlanMode".into(),
-        aliases: &["exit_plan_mode", "plan_exit", "submit_plan"],
-        title: "Show the plan for approval".into(),
-        description: "Only in plan mode, when the plan is ready: shows it to the person, who approves it or says what is to be changed. \
-                      Approved, plan mode is over and you carry the plan out."
-            .to_owned(),
-        schema: object(
-            &json!({ "plan": { "type": "string", "minLength": 1, "maxLength": MAX_PLAN, "description": "The whole plan, in Markdown" } }),
-            &["plan"],
-        ),
-        example: json!({ "plan": "# Summary\n..." }),
-        effect: EffectClass::None,
-        idempotent: true,
-        server: None,
+/// A plan, shown for approval.
+pub(crate) struct ExitPlanMode;
+
+impl Tool for ExitPlanMode {
+    fn name(&self) -> &'static str {
+        "ExitPlanMode"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["exit_plan_mode", "plan_exit", "submit_plan"],
+            title: "Show the plan for approval".into(),
+            description: "Only in plan mode, when the plan is ready: shows it to the person, who approves it or says what is to be changed. \
+                          Approved, plan mode is over and you carry the plan out."
+                .to_owned(),
+            schema: object(
+                &json!({ "plan": { "type": "string", "minLength": 1, "maxLength": MAX_PLAN, "description": "The whole plan, in Markdown" } }),
+                &["plan"],
+            ),
+            example: json!({ "plan": "# Summary\n..." }),
+            effect: EffectClass::None,
+            idempotent: true,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        Ok(About::nothing(word(input, "plan")))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Loop(LoopCall::LeavePlanMode)
     }
 }
 
-pub(crate) fn plan() -> ToolSpec {
-    let line =
-        |what: &str| json!({ "type": "string", "minLength": 1, "maxLength": MAX_LINE, "description": what });
-    ToolSpec {
-        name: "Plan".into(),
-        aliases: &["update_plan", "make_plan"],
-        title: "Make a plan or report a step".into(),
-        description: "With `steps`: makes the plan of the work; later it replaces the open steps, with a `reason`. With `done` and `evidence`: \
-                      reports a step done, after its check. Done steps never change."
-            .to_owned(),
-        schema: object(
-            &json!({
-                "steps": {
-                    "type": "array",
-                    "minItems": 1,
-                    "maxItems": MAX_STEPS,
-                    "items": object(
-                        &json!({ "title": line("What is done"), "check": line("How it is found out that it is done") }),
-                        &["title", "check"],
-                    )
-                },
-                "reason": line("Why the plan changes"),
-                "done": { "type": "integer", "minimum": 1, "description": "The number of a step, from 1" },
-                "evidence": line("What the check gave")
-            }),
-            &[],
-        ),
-        example: json!({ "steps": [{ "title": "Add the flag", "check": "cargo test -p cli" }] }),
-        effect: EffectClass::None,
-        idempotent: true,
-        server: None,
-    }
-}
+/// A plan of steps, or a step done.
+pub(crate) struct Plan;
 
-pub(crate) fn skill() -> ToolSpec {
-    ToolSpec {
-        name: "Skill".into(),
-        aliases: &["read_skill", "use_skill"],
-        title: "Read a skill".into(),
-        description: "Reads the instructions of a skill that the system prompt lists.".to_owned(),
-        schema: object(
-            &json!({ "name": { "type": "string", "minLength": 1, "maxLength": 64, "description": "The skill's name" } }),
-            &["name"],
-        ),
-        example: json!({ "name": "release" }),
-        effect: EffectClass::None,
-        idempotent: true,
-        server: None,
+impl Tool for Plan {
+    fn name(&self) -> &'static str {
+        "Plan"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        let line = |what: &str| json!({ "type": "string", "minLength": 1, "maxLength": MAX_LINE, "description": what });
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["update_plan", "make_plan"],
+            title: "Make a plan or report a step".into(),
+            description: "With `steps`: makes the plan of the work; later it replaces the open steps, with a `reason`. With `done` and `evidence`: \
+                          reports a step done, after its check. Done steps never change."
+                .to_owned(),
+            schema: object(
+                &json!({
+                    "steps": {
+                        "type": "array",
+                        "minItems": 1,
+                        "maxItems": MAX_STEPS,
+                        "items": object(
+                            &json!({ "title": line("What is done"), "check": line("How it is found out that it is done") }),
+                            &["title", "check"],
+                        )
+                    },
+                    "reason": line("Why the plan changes"),
+                    "done": { "type": "integer", "minimum": 1, "description": "The number of a step, from 1" },
+                    "evidence": line("What the check gave")
+                }),
+                &[],
+            ),
+            example: json!({ "steps": [{ "title": "Add the flag", "check": "cargo test -p cli" }] }),
+            effect: EffectClass::None,
+            idempotent: true,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        let done = input.get("done").and_then(Value::as_u64);
+        Ok(About::nothing(match done {
+            Some(step) => format!("step {step} done"),
+            None => counted(input, "steps", "step"),
+        }))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Loop(LoopCall::Plan)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use crate::context::{Guarding, ToolContext};
 use crate::declared;
-use crate::refusal::{Code, refuse};
 use crate::seen::FilesSeen;
-use crate::spec::ToolSpec;
-use crate::{apply_patch, edit_arguments, job_input, talk, undo, web_fetch};
+use crate::spec::ToolEntry;
+use crate::tool::{About, Tool};
+use agentd_policy::Subject;
 use agentd_protocol::{EffectClass, ToolOutcome};
 use agentd_sandbox::WritePermit;
 use agentd_text::brief;
@@ -15,48 +15,6 @@ use std::path::{Component, Path, PathBuf};
 
 /// Characters of a title.
 const TITLE: usize = 100;
-
-/// What is done to a path.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum PathOp {
-    /// It is read.
-    Read,
-    /// It is written.
-    Write,
-}
-
-/// What a call is about: what the gate judges.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
-    /// A file or directory.
-    Path {
-        /// What is done to it.
-        op: PathOp,
-        /// Without `.` and `..` inside; relative to the working directory (`.` is the directory itself), or absolute
-        /// where it was given so.
-        path: String,
-    },
-    /// Several files; each is judged.
-    Paths(Vec<(PathOp, String)>),
-    /// A command line.
-    Command {
-        /// The text that the shell gets.
-        command: String,
-    },
-    /// An address.
-    Url(String),
-    /// A tool of a server: nobody here knows what it is about.
-    Remote {
-        /// Its arguments as JSON.
-        arguments: String,
-        /// A hash of what the server says of the tool.
-        version: String,
-        /// Arguments that the tool's schema does not declare.
-        undeclared: Vec<String>,
-    },
-    /// Nothing outside the session.
-    Nothing,
-}
 
 /// A call that was checked: its tool exists, its arguments fit.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,83 +31,45 @@ pub struct Prepared {
     pub idempotent: bool,
     /// What the gate judges.
     pub subject: Subject,
-}
-
-/// Puts the subject into the arguments: what is judged is what is opened.
-fn put_subject(subject: &Subject, field: &str, input: &mut Value) {
-    match (subject, input.as_object_mut()) {
-        (Subject::Path { path, .. }, Some(object)) => {
-            object.insert(field.to_owned(), Value::from(path.clone()));
-        }
-        (Subject::Url(url), Some(object)) => {
-            object.insert("url".to_owned(), Value::from(url.clone()));
-        }
-        _ => {}
-    }
+    /// The argument that the subject came from.
+    pub(crate) field: Option<&'static str>,
+    pub(crate) entry: ToolEntry,
 }
 
 impl Prepared {
+    /// A call of a built-in tool. Its subject is written back into the arguments: what is judged is what is opened.
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-    pub(crate) fn of(spec: &ToolSpec, mut input: Value) -> Result<Self, ToolOutcome> {
-        let text = |name: &str| input.get(name).and_then(Value::as_str).map(str::to_owned);
-        let field = if matches!(spec.name.as_ref(), "Read" | "Write" | "Edit" | "MultiEdit") {
-            "file_path"
-        } else {
-            "path"
-        };
-        let path = text(field).unwrap_or_else(|| ".".to_owned());
-        edit_arguments::check(&spec.name, &input)?;
-        let (subject, about) = if let Some(command) = text("command") {
-            if command.contains('\0') {
-                return Err(refuse(
-                    Code::InvalidArgs,
-                    "Bash: the command has a NUL character in it.",
-                ));
-            }
-            (
-                Subject::Command {
-                    command: command.clone(),
-                },
-                command,
-            )
-        } else if spec.name == "BashWrite" {
-            job_input::about(&input)?
-        } else if spec.effect == EffectClass::None {
-            (Subject::Nothing, talk::about(&input))
-        } else if spec.name == "UndoPatch" {
-            // Which files it is about, only the session knows: see [`Prepared::knowing`].
-            (Subject::Nothing, text("undo_id").unwrap_or_default())
-        } else if let Some(patch) = text("patch").filter(|_| spec.name == "ApplyPatch") {
-            apply_patch::about(&patch)?
-        } else if let Some(url) = text("url") {
-            let url = web_fetch::address(&url)?;
-            (Subject::Url(url.clone()), url)
-        } else {
-            let op = if spec.effect == EffectClass::Write {
-                PathOp::Write
-            } else {
-                PathOp::Read
-            };
-            let path = clean(&path);
-            let about = text("pattern")
-                .or_else(|| text("query"))
-                .map_or_else(|| path.clone(), |what| format!("{what} in {path}"));
-            (Subject::Path { op, path }, about)
-        };
-        put_subject(&subject, field, &mut input);
-        let title = format!("{} {}", spec.name, brief(&about, TITLE));
+    pub(crate) fn of(
+        entry: &ToolEntry,
+        tool: &'static dyn Tool,
+        mut input: Value,
+    ) -> Result<Self, ToolOutcome> {
+        let spec = entry.spec();
+        let About {
+            subject,
+            words,
+            field,
+        } = tool.subject(&input)?;
+        if let (Some(field), Subject::Path { path: text, .. } | Subject::Url(text)) = (field, &subject)
+            && let Some(object) = input.as_object_mut()
+        {
+            object.insert(field.to_owned(), Value::from(text.clone()));
+        }
         Ok(Self {
             name: spec.name.clone(),
             input,
-            title,
+            title: format!("{} {}", spec.name, brief(&words, TITLE)),
             effect: spec.effect,
             idempotent: spec.idempotent,
             subject,
+            field,
+            entry: entry.clone(),
         })
     }
 
     /// A tool of a server: no argument of it means anything here, whatever it is called.
-    pub(crate) fn remote(spec: &ToolSpec, version: &str, input: Value) -> Self {
+    pub(crate) fn remote(entry: &ToolEntry, input: Value) -> Self {
+        let spec = entry.spec();
         let arguments = input.to_string();
         let about = if arguments == "{}" { "" } else { &arguments };
         Self {
@@ -161,10 +81,12 @@ impl Prepared {
             idempotent: spec.idempotent,
             subject: Subject::Remote {
                 arguments,
-                version: version.to_owned(),
+                version: entry.version().to_owned(),
                 undeclared: declared::undeclared(&spec.schema, &input),
             },
             input,
+            field: None,
+            entry: entry.clone(),
         }
     }
 
@@ -172,21 +94,22 @@ impl Prepared {
     /// see it. Works on the text alone.
     #[must_use]
     pub fn within(mut self, workdir: &Path) -> Self {
-        if let Subject::Path { path, .. } = &mut self.subject
+        if let (Subject::Path { path, .. }, Some(field)) = (&mut self.subject, self.field)
             && let Ok(inside) = Path::new(path.as_str()).strip_prefix(workdir)
         {
             let inside = clean(&inside.to_string_lossy());
-            let field = if self.input.get("file_path").is_some() {
-                "file_path"
-            } else {
-                "path"
-            };
             if let Some(object) = self.input.as_object_mut() {
                 object.insert(field.to_owned(), Value::from(inside.clone()));
             }
             *path = inside;
         }
         self
+    }
+
+    /// The tool, if it is built in and not a server's.
+    #[must_use]
+    pub fn tool(&self) -> Option<&'static dyn Tool> {
+        self.entry.tool()
     }
 
     /// The same call with what only the session knows: an undo is about the files that its change was about. Without it
@@ -196,25 +119,20 @@ impl Prepared {
     /// There is no such change.
     #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
     pub fn knowing(self, seen: &FilesSeen) -> Result<Self, ToolOutcome> {
-        if self.name == "UndoPatch" {
-            return undo::about(self, seen);
+        match self.tool() {
+            Some(tool) => tool.knowing(self, seen),
+            None => Ok(self),
         }
-        Ok(self)
     }
 
     /// The paths that it changes, as the gate judged them.
     #[must_use]
     pub fn written(&self) -> Vec<PathBuf> {
         match &self.subject {
-            Subject::Path {
-                op: PathOp::Write,
-                path,
-            } => vec![path.into()],
-            Subject::Paths(paths) => {
-                let written = paths.iter().filter(|(op, _)| *op == PathOp::Write);
-                written.map(|(_, path)| path.into()).collect()
-            }
+            Subject::Path { write: true, path } => vec![path.into()],
+            Subject::Paths { write: true, paths } => paths.iter().map(PathBuf::from).collect(),
             Subject::Path { .. }
+            | Subject::Paths { .. }
             | Subject::Command { .. }
             | Subject::Url(_)
             | Subject::Remote { .. }
@@ -245,7 +163,7 @@ impl Prepared {
     pub(crate) fn path(&self) -> &str {
         match &self.subject {
             Subject::Path { path, .. } => path,
-            Subject::Paths(_)
+            Subject::Paths { .. }
             | Subject::Command { .. }
             | Subject::Url(_)
             | Subject::Remote { .. }
@@ -255,7 +173,7 @@ impl Prepared {
 }
 
 /// A path without `.`, `..` and doubled slashes. What climbs out keeps its `..` in front and is refused when opened.
-fn clean(path: &str) -> String {
+pub(crate) fn clean(path: &str) -> String {
     let mut clean = PathBuf::new();
     for component in Path::new(path).components() {
         match component {

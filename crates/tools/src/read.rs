@@ -1,16 +1,20 @@
 //! Read: a text file, page by page.
 
-use crate::context::ToolContext;
+use crate::catalog::object;
+use crate::context::{Finished, ToolContext, ToolLimits};
 use crate::image;
 use crate::prepared::Prepared;
 use crate::refusal::{Code, from_sandbox, refuse};
+use crate::run::on_files;
 use crate::seen::sha256;
 use crate::shape::{LINE_CHARS, cut_line, page};
+use crate::spec::ToolSpec;
 use crate::suggest::nearest;
-use agentd_protocol::{ToolOutcome, ToolStatus, Truncated};
+use crate::tool::{About, FILE_WORDS, Runs, Spelling, Tool};
+use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
 use agentd_sandbox::{Beneath, OpenFile, SandboxError};
 use memchr::{memchr, memchr_iter};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -18,19 +22,77 @@ use std::path::{Path, PathBuf};
 /// What stands before the name of a kept output where a path stands otherwise.
 const BLOB: &str = "blob:";
 
-pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
+/// A page of a file.
+pub(crate) struct Read;
+
+impl Tool for Read {
+    fn name(&self) -> &'static str {
+        "Read"
+    }
+
+    fn spec(&self, limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["read_file", "readfile", "view", "view_file", "open_file", "cat"],
+            title: "Read a file".into(),
+            description: format!(
+                "Reads a text file of the working directory. Lines come numbered as `number|text`; the numbers are not part of the file. \
+                 At most {} lines or {} bytes are given at once; continue with `offset`. Read a file before you edit or overwrite it.",
+                limits.max_lines, limits.max_bytes
+            ),
+            schema: object(
+                &json!({
+                    "file_path": { "type": "string", "minLength": 1, "description": "The file, relative to the working directory" },
+                    "offset": { "type": "integer", "minimum": 1, "description": "The first line, from 1" },
+                    "limit": { "type": "integer", "minimum": 1, "description": "How many lines" }
+                }),
+                &["file_path"],
+            ),
+            example: json!({ "file_path": "src/main.rs", "offset": 1, "limit": 200 }),
+            effect: EffectClass::Read,
+            idempotent: true,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        About::reads("file_path", input)
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Worker(|call, ctx| Box::pin(start(call, ctx)))
+    }
+
+    fn spellings(&self) -> &'static [Spelling] {
+        &[("file_path", FILE_WORDS)]
+    }
+}
+
+async fn start(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+    match blob(prepared) {
+        Some(name) => read_blob(prepared, ctx, name).await.into(),
+        None => {
+            on_files(prepared.clone(), ctx.clone(), |call, ctx, _| {
+                run(call, ctx).into()
+            })
+            .await
+        }
+    }
+}
+
+fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
     read(prepared, ctx).unwrap_or_else(|refusal| refusal)
 }
 
 /// The name, or the beginning of it, of the kept output that a call wants to read.
-pub(crate) fn blob(prepared: &Prepared) -> Option<&str> {
+fn blob(prepared: &Prepared) -> Option<&str> {
     let name = prepared.path().strip_prefix(BLOB)?;
     let hex = name.bytes().all(|byte| byte.is_ascii_hexdigit());
-    (prepared.name == "Read" && hex && name.len() >= 8).then_some(name)
+    (hex && name.len() >= 8).then_some(name)
 }
 
 /// Reads an output that was too long for its result. Only those of the own session are there.
-pub(crate) async fn read_blob(prepared: &Prepared, ctx: &ToolContext, name: &str) -> ToolOutcome {
+async fn read_blob(prepared: &Prepared, ctx: &ToolContext, name: &str) -> ToolOutcome {
     let Some(full) = ctx.seen.kept_output(name) else {
         let text =
             format!("Read: this session has no kept output {BLOB}{name}. Results that were cut name theirs.");

@@ -3,7 +3,7 @@
 use crate::context::{Finished, ToolContext};
 use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
-use crate::spec::Tool;
+use crate::spec::ToolEntry;
 use async_trait::async_trait;
 use serde_json::{Map, Value};
 use std::fmt::Debug;
@@ -18,7 +18,7 @@ pub struct Offered {
     /// Its name.
     pub server: String,
     /// Its tools, always in the same order; or why there are none.
-    pub tools: Result<Vec<Tool>, String>,
+    pub tools: Result<Vec<ToolEntry>, String>,
 }
 
 /// A call of a tool that somebody else runs: judged and allowed already.

@@ -8,6 +8,7 @@ use crate::refusal::{Code, refuse};
 use crate::run::Abandoned;
 use crate::source_tree::{MAX_PLACES, MAX_SHOWN, Tree};
 use crate::spec::ToolSpec;
+use crate::tool::{About, Runs, Tool};
 use crate::walk::Patience;
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus};
 use agentd_repo_map::{Focus, Place, Rendered, SourceMap};
@@ -19,36 +20,65 @@ use std::path::{Path, PathBuf};
 
 /// The most tokens that a model may ask for.
 pub(crate) const MOST_TOKENS: u64 = 32_768;
-pub(crate) fn repo_map(limits: &ToolLimits) -> ToolSpec {
-    let names = |what: &str| json!({ "type": "array", "maxItems": 100, "items": { "type": "string", "minLength": 1, "maxLength": 500 }, "description": what });
-    ToolSpec {
-        name: "RepoMap".into(),
-        aliases: &["repo_map", "code_map"],
-        title: "Map the source tree".into(),
-        description: "Shows what the source files of a directory define (types, functions, constants with their lines), the most used \
-            first, as far as it fits. Use it once to find your way in code that you do not know; then Grep and Read. \
-            With `focus` and `names` it shows what matters for those files and names."
-            .to_owned(),
-        schema: object(
-            &json!({
-                "path": { "type": "string", "minLength": 1, "description": "The directory; the working directory if it is left out" },
-                "focus": names("Files that you work on, relative to the working directory"),
-                "names": names("Names (functions, types) that you look for"),
-                "tokens": {
-                    "type": "integer", "minimum": 100, "maximum": MOST_TOKENS,
-                    "description": format!("How long the map may be, in tokens; {} if it is left out", limits.repo_map_tokens)
-                }
-            }),
-            &[],
-        ),
-        example: json!({ "path": "src", "names": ["open_session"] }),
-        effect: EffectClass::Read,
-        idempotent: true,
-        server: None,
+
+/// The name of the tool that maps a source tree.
+pub const REPO_MAP: &str = "RepoMap";
+
+/// What a source tree defines.
+pub(crate) struct RepoMap;
+
+impl Tool for RepoMap {
+    fn name(&self) -> &'static str {
+        REPO_MAP
+    }
+
+    fn spec(&self, limits: &ToolLimits) -> ToolSpec {
+        let names = |what: &str| json!({ "type": "array", "maxItems": 100, "items": { "type": "string", "minLength": 1, "maxLength": 500 }, "description": what });
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["repo_map", "code_map"],
+            title: "Map the source tree".into(),
+            description: "Shows what the source files of a directory define (types, functions, constants with their lines), the most used \
+                first, as far as it fits. Use it once to find your way in code that you do not know; then Grep and Read. \
+                With `focus` and `names` it shows what matters for those files and names."
+                .to_owned(),
+            schema: object(
+                &json!({
+                    "path": { "type": "string", "minLength": 1, "description": "The directory; the working directory if it is left out" },
+                    "focus": names("Files that you work on, relative to the working directory"),
+                    "names": names("Names (functions, types) that you look for"),
+                    "tokens": {
+                        "type": "integer", "minimum": 100, "maximum": MOST_TOKENS,
+                        "description": format!("How long the map may be, in tokens; {} if it is left out", limits.repo_map_tokens)
+                    }
+                }),
+                &[],
+            ),
+            example: json!({ "path": "src", "names": ["open_session"] }),
+            effect: EffectClass::Read,
+            idempotent: true,
+            server: None,
+        }
+    }
+
+    fn offered(&self, limits: &ToolLimits) -> bool {
+        limits.repo_map_tokens > 0
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        Ok(About::below("path", None, input))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Files(|call, ctx, abandoned| run(call, ctx, abandoned).into())
+    }
+
+    fn filtered(&self) -> bool {
+        true
     }
 }
 
-pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> ToolOutcome {
+fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> ToolOutcome {
     map(prepared, ctx, abandoned).unwrap_or_else(|refusal| refusal)
 }
 

@@ -1,13 +1,10 @@
 //! Runs a prepared call.
 
 use crate::context::{Finished, ToolContext};
-use crate::prepared::{Prepared, Subject};
-use crate::put_back::Wanted;
+use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
-use crate::{
-    apply_patch, bash, edit, glob, grep, job_input, job_tools, ls, read, remote, replacement, repo_map,
-    search, skill, undo, web_fetch, write,
-};
+use crate::remote;
+use crate::tool::Runs;
 use agentd_file_work::Failed;
 use agentd_protocol::ToolOutcome;
 use std::sync::Arc;
@@ -20,7 +17,7 @@ const FILES_WITHIN: Duration = Duration::from_secs(60);
 
 /// Turns true when nobody waits for the result any more: work that blocks a thread looks at it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Abandoned(Arc<AtomicBool>);
+pub struct Abandoned(Arc<AtomicBool>);
 
 impl Abandoned {
     pub(crate) fn yes(&self) -> bool {
@@ -51,34 +48,32 @@ impl Drop for Watch {
 /// unless it was already.
 pub async fn run(prepared: &Prepared, ctx: ToolContext) -> Finished {
     let began = Instant::now();
-    let mut finished = match prepared.name.as_ref() {
-        "Bash" => bash::run(prepared, &ctx).await,
-        "BashStart" => job_tools::start(prepared, &ctx).await,
-        "BashPoll" => job_tools::poll(prepared, &ctx).await,
-        "BashWrite" => job_input::run(prepared, &ctx).await,
-        "BashKill" => job_tools::kill(prepared, &ctx).await,
-        "WebFetch" => web_fetch::run(prepared, &ctx).await,
-        "SemanticSearch" => search::run(prepared, &ctx).await,
-        _ if matches!(prepared.subject, Subject::Remote { .. }) => remote::run(prepared, &ctx).await,
-        "UndoPatch" => match undo::fetch(prepared, &ctx).await {
-            Ok(wanted) => on_files(prepared.clone(), ctx, wanted).await,
-            Err(refusal) => refusal.into(),
-        },
-        "Read" if let Some(name) = read::blob(prepared) => read::read_blob(prepared, &ctx, name).await.into(),
-        _ => on_files(prepared.clone(), ctx, Vec::new()).await,
+    let mut finished = match prepared.tool().map(|tool| tool.runs()) {
+        Some(Runs::Files(work)) => on_files(prepared.clone(), ctx, work).await,
+        Some(Runs::Worker(run)) => run(prepared, &ctx).await,
+        None => remote::run(prepared, &ctx).await,
+        Some(Runs::Loop(_) | Runs::SubAgent) => refuse(
+            Code::UnknownTool,
+            format!("{} cannot be run here.", prepared.name),
+        )
+        .into(),
     };
     finished.outcome.duration_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     finished
 }
 
-/// `wanted` is what an undo puts back.
-async fn on_files(prepared: Prepared, ctx: ToolContext, wanted: Vec<Wanted>) -> Finished {
+/// Work on files: on a thread that may block, within the time that file tools have.
+pub(crate) async fn on_files(
+    prepared: Prepared,
+    ctx: ToolContext,
+    work: impl FnOnce(&Prepared, &ToolContext, &Abandoned) -> Finished + Send + 'static,
+) -> Finished {
     let watch = Watch(Abandoned::default());
     let abandoned = watch.0.clone();
     let name = prepared.name.clone();
     ctx.on_start.begun();
     let (files, dir) = (ctx.file_work.clone(), Arc::clone(&ctx.workdir));
-    let work = move || dispatch(&prepared, &ctx, &abandoned, wanted);
+    let work = move || work(&prepared, &ctx, &abandoned);
     let done = files.run(dir.path(), FILES_WITHIN, work).await;
     done.unwrap_or_else(|failed| unanswered(&name, failed).into())
 }
@@ -89,22 +84,5 @@ pub fn unanswered(tool: &str, failed: Failed) -> ToolOutcome {
     match failed {
         Failed::Panicked(panic) => std::panic::resume_unwind(panic),
         failed => refuse(Code::Timeout, format!("{tool} was given up: {failed}.")),
-    }
-}
-
-fn dispatch(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned, wanted: Vec<Wanted>) -> Finished {
-    match prepared.name.as_ref() {
-        "Read" => read::run(prepared, ctx).into(),
-        "Write" => write::run(prepared, ctx, abandoned),
-        "Edit" | "MultiEdit" => edit::run(prepared, ctx, abandoned),
-        "ApplyPatch" if prepared.input.get("patch").is_some() => apply_patch::run(prepared, ctx, abandoned),
-        "ApplyPatch" => replacement::run(prepared, ctx, abandoned),
-        "UndoPatch" => undo::run(prepared, ctx, abandoned, wanted),
-        "Skill" => skill::run(prepared, ctx).into(),
-        "Ls" => ls::run(prepared, ctx).into(),
-        "Glob" => glob::run(prepared, ctx, abandoned).into(),
-        "Grep" => grep::run(prepared, ctx, abandoned).into(),
-        "RepoMap" => repo_map::run(prepared, ctx, abandoned).into(),
-        other => refuse(Code::UnknownTool, format!("{other} cannot be run here.")).into(),
     }
 }

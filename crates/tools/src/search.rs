@@ -2,15 +2,18 @@
 //! keeps it.
 
 use crate::catalog::object;
-use crate::context::{Finished, ToolContext};
+use crate::context::{Finished, ToolContext, ToolLimits};
+use crate::detail::sought;
 use crate::prepared::Prepared;
 use crate::read::explain;
 use crate::refusal::{Code, refuse};
 use crate::run::unanswered;
 use crate::spec::ToolSpec;
+use crate::tool::{About, Runs, Tool};
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus};
+use agentd_sandbox::Beneath;
 use async_trait::async_trait;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
 use std::path::{Path, PathBuf};
@@ -75,30 +78,59 @@ pub trait Search: Debug + Send + Sync {
     async fn search(&self, workdir: &Path, query: SearchQuery) -> Result<SearchFound, String>;
 }
 
-pub(crate) fn semantic_search() -> ToolSpec {
-    ToolSpec {
-        name: "SemanticSearch".into(),
-        aliases: &["semantic_search", "search_semantic", "codebase_search", "code_search"],
-        title: "Search by meaning".into(),
-        description: "Finds the places in the files of the working directory that are most about something: say in a few words or names \
-                      what you look for. It knows what files define, and parts of names. Use Grep for exact text."
-            .to_owned(),
-        schema: object(
-            &json!({
-                "query": { "type": "string", "minLength": 1, "maxLength": MAX_QUERY, "description": "Words and names" },
-                "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "description": "The most hits; 5 if it is left out" },
-                "path": { "type": "string", "minLength": 1, "description": "Only below this directory, or in this file" }
-            }),
-            &["query"],
-        ),
-        example: json!({ "query": "where retries are counted", "limit": 5 }),
-        effect: EffectClass::Read,
-        idempotent: true,
-        server: None,
+/// Places about something, from the index.
+pub(crate) struct SemanticSearch;
+
+impl Tool for SemanticSearch {
+    fn name(&self) -> &'static str {
+        "SemanticSearch"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["semantic_search", "search_semantic", "codebase_search", "code_search"],
+            title: "Search by meaning".into(),
+            description: "Finds the places in the files of the working directory that are most about something: say in a few words or names \
+                          what you look for. It knows what files define, and parts of names. Use Grep for exact text."
+                .to_owned(),
+            schema: object(
+                &json!({
+                    "query": { "type": "string", "minLength": 1, "maxLength": MAX_QUERY, "description": "Words and names" },
+                    "limit": { "type": "integer", "minimum": 1, "maximum": MOST, "description": "The most hits; 5 if it is left out" },
+                    "path": { "type": "string", "minLength": 1, "description": "Only below this directory, or in this file" }
+                }),
+                &["query"],
+            ),
+            example: json!({ "query": "where retries are counted", "limit": 5 }),
+            effect: EffectClass::Read,
+            idempotent: true,
+            server: None,
+        }
+    }
+
+    fn offered(&self, limits: &ToolLimits) -> bool {
+        limits.search
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        Ok(About::below("path", Some("query"), input))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Worker(|call, ctx| Box::pin(run(call, ctx)))
+    }
+
+    fn filtered(&self) -> bool {
+        true
+    }
+
+    fn preview(&self, call: &Prepared, _workdir: &Beneath, _max: u64) -> Option<String> {
+        Some(sought(call, "query"))
     }
 }
 
-pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     let Some(search) = &ctx.search else {
         let text = "SemanticSearch: there is no index here. Use Grep and RepoMap.";
         return refuse(Code::RagDisabled, text).into();

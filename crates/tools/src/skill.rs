@@ -1,13 +1,58 @@
 //! The tool Skill: the operator's skill, else the project's.
 
-use crate::context::ToolContext;
+use crate::catalog::object;
+use crate::context::{ToolContext, ToolLimits};
 use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
+use crate::spec::ToolSpec;
+use crate::tool::{About, Runs, Tool, word};
 use agentd_prompt::{Places, ReadJudge, skill};
-use agentd_protocol::{ToolOutcome, ToolStatus};
+use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
-pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
+/// The name of the tool that reads skills.
+pub const SKILL: &str = "Skill";
+
+/// The instructions of a skill.
+pub(crate) struct Skill;
+
+impl Tool for Skill {
+    fn name(&self) -> &'static str {
+        SKILL
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["read_skill", "use_skill"],
+            title: "Read a skill".into(),
+            description: "Reads the instructions of a skill that the system prompt lists.".to_owned(),
+            schema: object(
+                &json!({ "name": { "type": "string", "minLength": 1, "maxLength": 64, "description": "The skill's name" } }),
+                &["name"],
+            ),
+            example: json!({ "name": "release" }),
+            effect: EffectClass::None,
+            idempotent: true,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        Ok(About::nothing(word(input, "name")))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Files(|call, ctx, _| run(call, ctx).into())
+    }
+
+    fn filtered(&self) -> bool {
+        true
+    }
+}
+
+fn run(prepared: &Prepared, ctx: &ToolContext) -> ToolOutcome {
     let places = Places {
         operator: ctx.limits.operator_directory.as_ref().map(PathBuf::from),
         project: ctx.limits.project_skills,

@@ -6,6 +6,7 @@ use crate::declared;
 use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
 use crate::suggest::nearest;
+use crate::tool::Tool;
 use agentd_protocol::{EffectClass, ToolOutcome};
 use agentd_settings::ToolsConfig;
 use jsonschema::{PatternOptions, Validator};
@@ -39,9 +40,11 @@ pub struct ToolSpec {
 
 /// A tool that can be looked up; clones are the same one.
 #[derive(Clone)]
-pub struct Tool(Arc<Entry>);
+pub struct ToolEntry(Arc<Entry>);
 
 struct Entry {
+    /// A built-in tool; nothing: a server runs it.
+    tool: Option<&'static dyn Tool>,
     spec: ToolSpec,
     /// Made at the first call. A schema that does not compile refuses every call of a built-in tool; a server checks the
     /// arguments itself.
@@ -50,11 +53,20 @@ struct Entry {
     version: OnceLock<String>,
 }
 
-impl Tool {
-    /// A tool that is checked by its schema.
+impl ToolEntry {
+    /// A tool that a server runs.
     #[must_use]
     pub fn new(spec: ToolSpec) -> Self {
+        Self::of(None, spec)
+    }
+
+    pub(crate) fn builtin(tool: &'static dyn Tool, spec: ToolSpec) -> Self {
+        Self::of(Some(tool), spec)
+    }
+
+    fn of(tool: Option<&'static dyn Tool>, spec: ToolSpec) -> Self {
         Self(Arc::new(Entry {
+            tool,
             spec,
             validator: OnceLock::new(),
             version: OnceLock::new(),
@@ -67,8 +79,12 @@ impl Tool {
         &self.0.spec
     }
 
+    pub(crate) fn tool(&self) -> Option<&'static dyn Tool> {
+        self.0.tool
+    }
+
     /// A hash of what its server says of it: another one is another tool.
-    fn version(&self) -> &str {
+    pub(crate) fn version(&self) -> &str {
         let spec = self.spec();
         self.0
             .version
@@ -84,7 +100,7 @@ impl Tool {
             options.build(&spec.schema).map_err(|error| error.to_string())
         });
         match validator {
-            Ok(validator) => arguments::checked(spec, validator, input),
+            Ok(validator) => arguments::checked(self.tool(), spec, validator, input),
             Err(_) if spec.server.is_some() && input.is_object() => Ok(input.clone()),
             Err(why) => Err(refuse(
                 Code::Tool,
@@ -94,13 +110,13 @@ impl Tool {
     }
 }
 
-impl PartialEq for Tool {
+impl PartialEq for ToolEntry {
     fn eq(&self, other: &Self) -> bool {
         self.spec() == other.spec()
     }
 }
 
-impl fmt::Debug for Tool {
+impl fmt::Debug for ToolEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.spec().name.fmt(f)
     }
@@ -108,18 +124,23 @@ impl fmt::Debug for Tool {
 
 /// The tools that there are, or those of one session; cheap to clone, never changes.
 #[derive(Clone)]
-pub struct Registry(Arc<[Tool]>);
+pub struct Registry(Arc<[ToolEntry]>);
 
 impl Registry {
     /// The built-in tools.
     #[must_use]
     pub fn builtin(limits: &ToolsConfig) -> Self {
-        Self(catalog::builtin(limits).into_iter().map(Tool::new).collect())
+        let offered = catalog::all().filter(|tool| tool.offered(limits));
+        Self(
+            offered
+                .map(|tool| ToolEntry::builtin(tool, tool.spec(limits)))
+                .collect(),
+        )
     }
 
     /// These tools and more. One whose name is taken is left out.
     #[must_use]
-    pub fn with(&self, more: impl IntoIterator<Item = Tool>) -> Self {
+    pub fn with(&self, more: impl IntoIterator<Item = ToolEntry>) -> Self {
         let mut tools = self.0.to_vec();
         for tool in more {
             if tools.iter().all(|other| other.spec().name != tool.spec().name) {
@@ -131,8 +152,8 @@ impl Registry {
 
     /// These tools, and this one in the place of that of its name.
     #[must_use]
-    pub(crate) fn replacing(&self, tool: &Tool) -> Self {
-        let same = |old: &Tool| old.spec().name == tool.spec().name;
+    pub(crate) fn replacing(&self, tool: &ToolEntry) -> Self {
+        let same = |old: &ToolEntry| old.spec().name == tool.spec().name;
         let tools = self
             .0
             .iter()
@@ -143,11 +164,11 @@ impl Registry {
     /// A tool by its name. Models may write those that are built in in any case, or by an alias.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&ToolSpec> {
-        self.find(name).map(Tool::spec)
+        self.find(name).map(ToolEntry::spec)
     }
 
-    fn find(&self, name: &str) -> Option<&Tool> {
-        let known = |tool: &&Tool| {
+    fn find(&self, name: &str) -> Option<&ToolEntry> {
+        let known = |tool: &&ToolEntry| {
             let spec = tool.spec();
             spec.server.is_none()
                 && (spec.name.eq_ignore_ascii_case(name)
@@ -159,7 +180,7 @@ impl Registry {
 
     /// All specs, in the order in which models are told of them.
     pub fn specs(&self) -> impl Iterator<Item = &ToolSpec> {
-        self.0.iter().map(Tool::spec)
+        self.0.iter().map(ToolEntry::spec)
     }
 
     /// Checks a call and says what it is about; the error is the call's result, written for the model. Pure and quick.
@@ -171,11 +192,11 @@ impl Registry {
         let Some(tool) = self.find(name.trim()) else {
             return Err(self.unknown(name));
         };
-        let (spec, input) = (tool.spec(), tool.checked(input)?);
-        if spec.server.is_some() {
-            return Ok(Prepared::remote(spec, tool.version(), input));
+        let input = tool.checked(input)?;
+        match tool.tool() {
+            Some(built_in) => Prepared::of(tool, built_in, input),
+            None => Ok(Prepared::remote(tool, input)),
         }
-        Prepared::of(spec, input)
     }
 
     fn unknown(&self, name: &str) -> ToolOutcome {

@@ -1,8 +1,10 @@
-//! Specs of the calls that an agent's loop answers by itself: its list of things to do, and questions to the person.
+//! The calls that an agent's loop answers by itself: its list of things to do, and questions to the person.
 
 use crate::catalog::object;
+use crate::context::ToolLimits;
 use crate::spec::ToolSpec;
-use agentd_protocol::EffectClass;
+use crate::tool::{About, LoopCall, Runs, Tool, counted, word};
+use agentd_protocol::{EffectClass, ToolOutcome};
 use serde_json::{Value, json};
 
 /// The longest list.
@@ -12,89 +14,92 @@ const MAX_LINE: usize = 500;
 /// The longest question.
 const MAX_QUESTION: usize = 4_000;
 
-pub(crate) fn todo_write() -> ToolSpec {
-    ToolSpec {
-        name: "TodoWrite".into(),
-        aliases: &["todo_write", "update_todos", "write_todos"],
-        title: "Keep a list of things to do".into(),
-        description: "Replaces your list of things to do, which people see. Use it for work of several steps; keep one item in_progress.".to_owned(),
-        schema: object(
-            &json!({
-                "todos": {
-                    "type": "array",
-                    "maxItems": MAX_ITEMS,
-                    "description": "The whole list",
-                    "items": object(
-                        &json!({
-                            "content": { "type": "string", "minLength": 1, "maxLength": MAX_LINE, "description": "What is to be done" },
-                            "status": { "enum": ["pending", "in_progress", "completed"] }
-                        }),
-                        &["content", "status"],
-                    )
-                }
-            }),
-            &["todos"],
-        ),
-        example: json!({ "todos": [{ "content": "run the tests", "status": "in_progress" }] }),
-        effect: EffectClass::None,
-        idempotent: true,
-        server: None,
+/// A list of things to do, which the loop keeps.
+pub(crate) struct TodoWrite;
+
+impl Tool for TodoWrite {
+    fn name(&self) -> &'static str {
+        "TodoWrite"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["todo_write", "update_todos", "write_todos"],
+            title: "Keep a list of things to do".into(),
+            description: "Replaces your list of things to do, which people see. Use it for work of several steps; keep one item in_progress.".to_owned(),
+            schema: object(
+                &json!({
+                    "todos": {
+                        "type": "array",
+                        "maxItems": MAX_ITEMS,
+                        "description": "The whole list",
+                        "items": object(
+                            &json!({
+                                "content": { "type": "string", "minLength": 1, "maxLength": MAX_LINE, "description": "What is to be done" },
+                                "status": { "enum": ["pending", "in_progress", "completed"] }
+                            }),
+                            &["content", "status"],
+                        )
+                    }
+                }),
+                &["todos"],
+            ),
+            example: json!({ "todos": [{ "content": "run the tests", "status": "in_progress" }] }),
+            effect: EffectClass::None,
+            idempotent: true,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        Ok(About::nothing(counted(input, "todos", "item")))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Loop(LoopCall::Todo)
     }
 }
 
-pub(crate) fn ask_user() -> ToolSpec {
-    ToolSpec {
-        name: "AskUser".into(),
-        aliases: &["ask_user", "ask_user_question", "ask_followup_question", "ask_human"],
-        title: "Ask the person".into(),
-        description: "Asks the person a question and waits for the answer. Only for what you cannot find out or decide yourself; there may be nobody who answers.".to_owned(),
-        schema: object(
-            &json!({
-                "question": { "type": "string", "minLength": 1, "maxLength": MAX_QUESTION, "description": "The question" },
-                "choices": {
-                    "type": "array",
-                    "maxItems": 10,
-                    "description": "Answers to choose from; the person may say something else",
-                    "items": { "type": "string", "minLength": 1, "maxLength": MAX_LINE }
-                }
-            }),
-            &["question"],
-        ),
-        example: json!({ "question": "Which database should the tests use?", "choices": ["SQLite", "PostgreSQL"] }),
-        effect: EffectClass::None,
-        idempotent: true,
-        server: None,
-    }
-}
+/// A question to a person.
+pub(crate) struct AskUser;
 
-/// What such a call is about, for its title.
-pub(crate) fn about(input: &Value) -> String {
-    if let Some(question) = input.get("question").and_then(Value::as_str) {
-        return question.to_owned();
+impl Tool for AskUser {
+    fn name(&self) -> &'static str {
+        "AskUser"
     }
-    let text = |name: &str| input.get(name).and_then(Value::as_str);
-    if let Some(words) = text("plan")
-        .or_else(|| text("name"))
-        .or_else(|| text("description"))
-    {
-        return words.to_owned();
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["ask_user", "ask_user_question", "ask_followup_question", "ask_human"],
+            title: "Ask the person".into(),
+            description: "Asks the person a question and waits for the answer. Only for what you cannot find out or decide yourself; there may be nobody who answers.".to_owned(),
+            schema: object(
+                &json!({
+                    "question": { "type": "string", "minLength": 1, "maxLength": MAX_QUESTION, "description": "The question" },
+                    "choices": {
+                        "type": "array",
+                        "maxItems": 10,
+                        "description": "Answers to choose from; the person may say something else",
+                        "items": { "type": "string", "minLength": 1, "maxLength": MAX_LINE }
+                    }
+                }),
+                &["question"],
+            ),
+            example: json!({ "question": "Which database should the tests use?", "choices": ["SQLite", "PostgreSQL"] }),
+            effect: EffectClass::None,
+            idempotent: true,
+            server: None,
+        }
     }
-    if let Some(step) = input.get("done").and_then(Value::as_u64) {
-        return format!("step {step} done");
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        Ok(About::nothing(word(input, "question")))
     }
-    if let Some(steps) = input.get("steps").and_then(Value::as_array) {
-        return if steps.len() == 1 {
-            "1 step".to_owned()
-        } else {
-            format!("{} steps", steps.len())
-        };
-    }
-    if let Some(job) = input.get("job").and_then(Value::as_u64) {
-        return format!("job {job}");
-    }
-    match input.get("todos").and_then(Value::as_array).map_or(0, Vec::len) {
-        1 => "1 item".to_owned(),
-        count => format!("{count} items"),
+
+    fn runs(&self) -> Runs {
+        Runs::Loop(LoopCall::Ask)
     }
 }
 

@@ -1,9 +1,11 @@
-//! The spec of the call that becomes a sub-agent. The agent's loop answers it: no tool ever runs.
+//! The call that becomes a sub-agent. The agent's loop answers it: no tool ever runs.
 
 use crate::catalog::object;
-use crate::spec::{Registry, Tool, ToolSpec};
-use agentd_protocol::EffectClass;
-use serde_json::json;
+use crate::context::ToolLimits;
+use crate::spec::{Registry, ToolEntry, ToolSpec};
+use crate::tool::{About, Runs, Tool, word};
+use agentd_protocol::{EffectClass, ToolOutcome};
+use serde_json::{Value, json};
 
 /// The longest purpose.
 const MAX_PURPOSE: usize = 200;
@@ -12,26 +14,43 @@ const MAX_PROMPT: usize = 100_000;
 /// The longest name of an agent.
 const MAX_AGENT: usize = 64;
 
-pub(crate) fn task() -> ToolSpec {
-    ToolSpec {
-        name: "Task".into(),
-        aliases: &["spawn_agent", "delegate", "new_task", "dispatch_agent"],
-        title: "Give a task to a sub-agent".into(),
-        description: "Starts a sub-agent with a conversation of its own; its last message is the result. For parts of the work that can be \
-                      described completely: it sees nothing of this conversation. Several calls in one answer work side by side."
-            .to_owned(),
-        schema: object(
-            &json!({
-                "description": { "type": "string", "minLength": 1, "maxLength": MAX_PURPOSE, "description": "In a few words, what it is for" },
-                "prompt": { "type": "string", "minLength": 1, "maxLength": MAX_PROMPT, "description": "The whole task: what is to be done, where, and what the answer must contain" },
-                "agent": { "type": "string", "minLength": 1, "maxLength": MAX_AGENT, "description": "The custom agent that does it; default: one like you" }
-            }),
-            &["description", "prompt"],
-        ),
-        example: json!({ "description": "find the parser's tests", "prompt": "List the files below tests/ that test the parser, with one line on each." }),
-        effect: EffectClass::None,
-        idempotent: false,
-        server: None,
+/// Work for a sub-agent.
+pub(crate) struct Task;
+
+impl Tool for Task {
+    fn name(&self) -> &'static str {
+        "Task"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["spawn_agent", "delegate", "new_task", "dispatch_agent"],
+            title: "Give a task to a sub-agent".into(),
+            description: "Starts a sub-agent with a conversation of its own; its last message is the result. For parts of the work that can be \
+                          described completely: it sees nothing of this conversation. Several calls in one answer work side by side."
+                .to_owned(),
+            schema: object(
+                &json!({
+                    "description": { "type": "string", "minLength": 1, "maxLength": MAX_PURPOSE, "description": "In a few words, what it is for" },
+                    "prompt": { "type": "string", "minLength": 1, "maxLength": MAX_PROMPT, "description": "The whole task: what is to be done, where, and what the answer must contain" },
+                    "agent": { "type": "string", "minLength": 1, "maxLength": MAX_AGENT, "description": "The custom agent that does it; default: one like you" }
+                }),
+                &["description", "prompt"],
+            ),
+            example: json!({ "description": "find the parser's tests", "prompt": "List the files below tests/ that test the parser, with one line on each." }),
+            effect: EffectClass::None,
+            idempotent: false,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        Ok(About::nothing(word(input, "description")))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::SubAgent
     }
 }
 
@@ -39,11 +58,12 @@ impl Registry {
     /// These tools, of which Task says which custom agents there are.
     #[must_use]
     pub fn with_agents(&self, list: &str) -> Self {
-        let mut spec = task();
+        let tool: &'static dyn Tool = &Task;
+        let mut spec = tool.spec(&ToolLimits::default());
         spec.description
             .push_str("\nAgents that can be named in `agent`:\n");
         spec.description.push_str(list);
-        self.replacing(&Tool::new(spec))
+        self.replacing(&ToolEntry::builtin(tool, spec))
     }
 }
 

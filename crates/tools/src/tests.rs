@@ -1,5 +1,6 @@
 //! The tools on real files, through the public interface.
 
+mod adding;
 mod binding;
 mod changes;
 mod exhaustion;

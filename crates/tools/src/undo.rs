@@ -1,26 +1,72 @@
 //! UndoPatch: files as they were before a change of this session.
 
+use crate::catalog::object;
 use crate::change_set::{self, FileChange};
-use crate::context::{Finished, ToolContext};
+use crate::context::{Finished, ToolContext, ToolLimits};
 use crate::pre_image::changed;
-use crate::prepared::{PathOp, Prepared, Subject};
+use crate::prepared::Prepared;
 use crate::put_back::{Wanted, compare, kept};
 use crate::refusal::{Code, refuse};
-use crate::run::Abandoned;
+use crate::run::{Abandoned, on_files};
 use crate::seen::{FilesSeen, Undo, UndoFile};
-use agentd_protocol::ToolOutcome;
+use crate::spec::ToolSpec;
+use crate::tool::{About, Runs, Tool, word};
+use agentd_policy::Subject;
+use agentd_protocol::{EffectClass, ToolOutcome};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+/// A change of this session taken back.
+pub(crate) struct UndoPatch;
+
+impl Tool for UndoPatch {
+    fn name(&self) -> &'static str {
+        "UndoPatch"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["undo_patch", "undo_edit"],
+            title: "Undo a change of files".into(),
+            description: "Undoes a change that Write, Edit, MultiEdit or ApplyPatch made in this session. Refuses when a file was changed since."
+                .to_owned(),
+            schema: object(
+                &json!({
+                    "undo_id": { "type": "string", "minLength": 1, "description": "The undo id that the change's result has" },
+                    "force": { "type": "boolean", "description": "Undo also what was changed since, and lose that" }
+                }),
+                &["undo_id"],
+            ),
+            example: json!({ "undo_id": "0123456789ab" }),
+            effect: EffectClass::Write,
+            idempotent: false,
+            server: None,
+        }
+    }
+
+    /// Which files it is about, only the session knows: see `knowing`. Without it the tool does nothing.
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        Ok(About::nothing(word(input, "undo_id")))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Worker(|call, ctx| Box::pin(start(call, ctx)))
+    }
+
+    fn knowing(&self, call: Prepared, seen: &FilesSeen) -> Result<Prepared, ToolOutcome> {
+        about(call, seen)
+    }
+}
 
 /// The same call with the files that it is about.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-pub(crate) fn about(mut prepared: Prepared, seen: &FilesSeen) -> Result<Prepared, ToolOutcome> {
+fn about(mut prepared: Prepared, seen: &FilesSeen) -> Result<Prepared, ToolOutcome> {
     let undo = find(&prepared, seen)?;
     let files: Vec<&str> = undo.files.iter().map(|file| file.path.as_str()).collect();
     prepared.title = format!("UndoPatch {}: {}", undo.id, files.join(", "));
-    let paths = files
-        .iter()
-        .map(|path| (PathOp::Write, (*path).to_owned()))
-        .collect();
-    prepared.subject = Subject::Paths(paths);
+    let paths = files.iter().map(|path| (*path).to_owned()).collect();
+    prepared.subject = Subject::Paths { write: true, paths };
     Ok(prepared)
 }
 
@@ -36,8 +82,20 @@ fn find<'a>(prepared: &Prepared, seen: &'a FilesSeen) -> Result<&'a Undo, ToolOu
     })
 }
 
+async fn start(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+    match fetch(prepared, ctx).await {
+        Ok(wanted) => {
+            let work = move |call: &Prepared, ctx: &ToolContext, abandoned: &Abandoned| {
+                undo(call, ctx, abandoned, wanted).unwrap_or_else(Into::into)
+            };
+            on_files(prepared.clone(), ctx.clone(), work).await
+        }
+        Err(refusal) => refusal.into(),
+    }
+}
+
 /// The kept contents that an undo needs.
-pub(crate) async fn fetch(prepared: &Prepared, ctx: &ToolContext) -> Result<Vec<Wanted>, ToolOutcome> {
+async fn fetch(prepared: &Prepared, ctx: &ToolContext) -> Result<Vec<Wanted>, ToolOutcome> {
     let undo = find(prepared, &ctx.seen)?;
     let mut wanted = Vec::new();
     for file in &undo.files {
@@ -57,24 +115,11 @@ pub(crate) async fn fetch(prepared: &Prepared, ctx: &ToolContext) -> Result<Vec<
 /// A file that the gate did not see is not touched.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
 fn judged(prepared: &Prepared, file: &UndoFile) -> Result<(), ToolOutcome> {
-    if let Subject::Paths(paths) = &prepared.subject
-        && paths
-            .iter()
-            .any(|(op, path)| *op == PathOp::Write && *path == file.path)
-    {
+    if prepared.written().contains(&PathBuf::from(&file.path)) {
         return Ok(());
     }
     let text = format!("UndoPatch: {} was not judged. Nothing was changed.", file.path);
     Err(refuse(Code::Denied, text))
-}
-
-pub(crate) fn run(
-    prepared: &Prepared,
-    ctx: &ToolContext,
-    abandoned: &Abandoned,
-    wanted: Vec<Wanted>,
-) -> Finished {
-    undo(prepared, ctx, abandoned, wanted).unwrap_or_else(Into::into)
 }
 
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]

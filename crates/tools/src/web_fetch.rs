@@ -6,55 +6,78 @@ use crate::prepared::Prepared;
 use crate::refusal::{Code, refuse};
 use crate::shape::{LINE_CHARS, cut_line, page};
 use crate::spec::ToolSpec;
+use crate::tool::{About, Runs, Tool, word};
 use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
 use agentd_settings::WebConfig;
 use agentd_web::{Answer, Elsewhere, Fetcher, Page, Target, WebError};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 
-pub(crate) fn web_fetch(limits: &ToolLimits) -> ToolSpec {
-    ToolSpec {
-        name: "WebFetch".into(),
-        aliases: &[
-            "web_fetch",
-            "fetch",
-            "fetch_url",
-            "http_get",
-            "read_url",
-            "browse",
-        ],
-        title: "Fetch a web page".into(),
-        description: format!(
-            "Fetches an http or https address and gives its text, HTML as Markdown. Images, PDFs and other files that are no text cannot be read, nor can \
-             addresses of this machine or of inner networks. A redirect to another host is not followed but named. At most {} lines or {} bytes are given at \
-             once; continue with `offset`.",
-            limits.max_lines, limits.max_bytes
-        ),
-        schema: object(
-            &json!({
-                "url": { "type": "string", "minLength": 1, "description": "The whole address, with https:// or http://" },
-                "raw": { "type": "boolean", "description": "Give HTML as it is, not as Markdown" },
-                "offset": { "type": "integer", "minimum": 1, "description": "The first line, from 1" }
-            }),
-            &["url"],
-        ),
-        example: json!({ "url": "https://docs.rs/tokio/latest/tokio/" }),
-        effect: EffectClass::Network,
-        idempotent: true,
-        server: None,
+/// A page of the web.
+pub(crate) struct WebFetch;
+
+impl Tool for WebFetch {
+    fn name(&self) -> &'static str {
+        "WebFetch"
+    }
+
+    fn spec(&self, limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &[
+                "web_fetch",
+                "fetch",
+                "fetch_url",
+                "http_get",
+                "read_url",
+                "browse",
+            ],
+            title: "Fetch a web page".into(),
+            description: format!(
+                "Fetches an http or https address and gives its text, HTML as Markdown. Images, PDFs and other files that are no text cannot be read, nor can \
+                 addresses of this machine or of inner networks. A redirect to another host is not followed but named. At most {} lines or {} bytes are given at \
+                 once; continue with `offset`.",
+                limits.max_lines, limits.max_bytes
+            ),
+            schema: object(
+                &json!({
+                    "url": { "type": "string", "minLength": 1, "description": "The whole address, with https:// or http://" },
+                    "raw": { "type": "boolean", "description": "Give HTML as it is, not as Markdown" },
+                    "offset": { "type": "integer", "minimum": 1, "description": "The first line, from 1" }
+                }),
+                &["url"],
+            ),
+            example: json!({ "url": "https://docs.rs/tokio/latest/tokio/" }),
+            effect: EffectClass::Network,
+            idempotent: true,
+            server: None,
+        }
+    }
+
+    fn offered(&self, limits: &ToolLimits) -> bool {
+        limits.web.enabled
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        let url = address(&word(input, "url"))?;
+        Ok(About::url("url", url))
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Worker(|call, ctx| Box::pin(run(call, ctx)))
     }
 }
 
 /// The address as it is judged and fetched.
 #[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-pub(crate) fn address(url: &str) -> Result<String, ToolOutcome> {
+fn address(url: &str) -> Result<String, ToolOutcome> {
     match Target::parse(url) {
         Ok(target) => Ok(target.as_str().to_owned()),
         Err(error) => Err(refuse(Code::InvalidArgs, format!("WebFetch: {error}."))),
     }
 }
 
-pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
+async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {
     let raw = prepared.flag("raw");
     let target = match Target::parse(prepared.text("url")) {
         Ok(target) => target,

@@ -1,7 +1,8 @@
 //! Write: a whole file, new or known.
 
+use crate::catalog::object;
 use crate::change_set::{self, Before, FileChange};
-use crate::context::{Finished, ToolContext};
+use crate::context::{Finished, ToolContext, ToolLimits};
 use crate::diff::change;
 use crate::edit::{load, require_seen};
 use crate::pre_image::changed;
@@ -10,12 +11,64 @@ use crate::read::{explain, locate};
 use crate::refusal::{Code, refuse};
 use crate::run::Abandoned;
 use crate::seen::sha256;
-use agentd_protocol::{ToolOutcome, ToolStatus};
+use crate::spec::ToolSpec;
+use crate::tool::{About, FILE_WORDS, Runs, Spelling, Tool};
+use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus};
 use agentd_sandbox::{Beneath, SandboxError};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 
-pub(crate) fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Finished {
+/// A whole file.
+pub(crate) struct Write;
+
+impl Tool for Write {
+    fn name(&self) -> &'static str {
+        "Write"
+    }
+
+    fn spec(&self, _limits: &ToolLimits) -> ToolSpec {
+        ToolSpec {
+            name: self.name().into(),
+            aliases: &["write_file", "create_file", "writefile", "save_file"],
+            title: "Write a file".into(),
+            description: "Creates a file (and its directories) or replaces the whole content of one. A file that exists must have been read in this \
+                          session, and be unchanged since. To change a part of a file use Edit."
+                .to_owned(),
+            schema: object(
+                &json!({
+                    "file_path": { "type": "string", "minLength": 1, "description": "The file, relative to the working directory" },
+                    "content": { "type": "string", "description": "The whole content" }
+                }),
+                &["file_path", "content"],
+            ),
+            example: json!({ "file_path": "notes.md", "content": "# Notes\n" }),
+            effect: EffectClass::Write,
+            idempotent: false,
+            server: None,
+        }
+    }
+
+    fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
+        About::writes("file_path", input)
+    }
+
+    fn runs(&self) -> Runs {
+        Runs::Files(run)
+    }
+
+    fn spellings(&self) -> &'static [Spelling] {
+        &[
+            ("file_path", FILE_WORDS),
+            ("content", &["contents", "text", "file_content"]),
+        ]
+    }
+
+    fn preview(&self, call: &Prepared, workdir: &Beneath, max: u64) -> Option<String> {
+        Some(preview(call, workdir, max))
+    }
+}
+
+fn run(prepared: &Prepared, ctx: &ToolContext, abandoned: &Abandoned) -> Finished {
     write(prepared, ctx, abandoned).unwrap_or_else(Into::into)
 }
 
@@ -70,7 +123,7 @@ fn existing(ctx: &ToolContext, path: &Path) -> Result<Option<Before>, ToolOutcom
 }
 
 /// What the write would do, for people, without doing it.
-pub(crate) fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
+fn preview(prepared: &Prepared, workdir: &Beneath, max: u64) -> String {
     let content = prepared.text("content").as_bytes();
     let path = match workdir.relative(prepared.path()) {
         Ok(path) => path,

@@ -1,8 +1,9 @@
 //! What is shown of an open approval: all of it. How it is laid out is in `agentd_text::Question`.
 
 use crate::render::Paint;
-use agentd_protocol::{ApprovalKind, OpenApproval, Scope};
+use agentd_protocol::{ApprovalKind, EffectClass, OpenApproval, Scope};
 use agentd_text::{Content, Line, Mark, Question};
+use agentd_tools::builtin;
 
 /// All of a question, in lines of so many columns.
 pub(crate) fn question_lines(open: &OpenApproval, width: usize) -> Vec<Line> {
@@ -43,8 +44,11 @@ fn content_of(open: &OpenApproval) -> Content {
     match (open.kind, open.tool.as_deref()) {
         (ApprovalKind::Plan, _) => Content::Plan,
         (ApprovalKind::Question, _) => Content::Words,
-        (ApprovalKind::Tool, Some("Bash" | "BashStart" | "BashWrite")) => Content::Command,
-        (ApprovalKind::Tool, Some("Write" | "Edit" | "MultiEdit" | "ApplyPatch")) => Content::Change,
+        (ApprovalKind::Tool, Some(tool)) => match builtin(tool).map(|tool| tool.effect()) {
+            Some(EffectClass::Exec) => Content::Command,
+            Some(EffectClass::Write) => Content::Change,
+            _ => Content::Arguments,
+        },
         (ApprovalKind::Tool | ApprovalKind::Limit, _) => Content::Arguments,
     }
 }

@@ -30,7 +30,7 @@ async fn check(ctx: &mut Ctx, args: &CheckArgs) -> Result<Exit, Failure> {
         None => here(ctx, args)?,
     };
     let mode = args.mode.map_or(mode, Into::into);
-    known(args.tool.as_deref().unwrap_or("Bash"))?;
+    known(args.tool.as_deref().unwrap_or(agentd_policy::BASH))?;
     let (tool, subject, effect) = call(args);
     let request = Request {
         tool: &tool,
@@ -151,7 +151,7 @@ fn known(asked: &str) -> Result<(), Failure> {
 
 /// The call that the arguments describe. A tool that is not agentd's own may do anything.
 fn call(args: &CheckArgs) -> (String, Subject, EffectClass) {
-    let asked = args.tool.as_deref().unwrap_or("Bash");
+    let asked = args.tool.as_deref().unwrap_or(agentd_policy::BASH);
     let registry = tools();
     let spec = registry.get(asked);
     let tool = spec.map_or(asked, |spec| spec.name.as_ref()).to_owned();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{PathOp, Prepared, Subject};
+use crate::{Prepared, Subject};
 use agentd_protocol::EffectClass;
 use serde_json::json;
 use std::path::Path;
@@ -130,9 +130,10 @@ fn a_prepared_call_says_what_it_is_about() {
             effect: EffectClass::Read,
             idempotent: true,
             subject: Subject::Path {
-                op: PathOp::Read,
+                write: false,
                 path: "src/main.rs".to_owned()
             },
+            ..read.clone()
         }
     );
     let bash = prepare(
@@ -153,7 +154,7 @@ fn a_prepared_call_says_what_it_is_about() {
     assert_eq!(
         ls.subject,
         Subject::Path {
-            op: PathOp::Read,
+            write: false,
             path: ".".to_owned()
         }
     );
@@ -161,7 +162,7 @@ fn a_prepared_call_says_what_it_is_about() {
     assert_eq!(
         write.subject,
         Subject::Path {
-            op: PathOp::Write,
+            write: true,
             path: "../x".to_owned()
         }
     );
@@ -173,7 +174,7 @@ fn i7_what_is_judged_is_what_is_opened_also_for_absolute_paths() {
     assert_eq!(
         inside.subject,
         Subject::Path {
-            op: PathOp::Read,
+            write: false,
             path: "b".to_owned()
         }
     );
@@ -182,7 +183,7 @@ fn i7_what_is_judged_is_what_is_opened_also_for_absolute_paths() {
     assert_eq!(
         outside.subject,
         Subject::Path {
-            op: PathOp::Read,
+            write: false,
             path: "/etc/passwd".to_owned()
         }
     );
@@ -190,7 +191,7 @@ fn i7_what_is_judged_is_what_is_opened_also_for_absolute_paths() {
     assert_eq!(
         root.subject,
         Subject::Path {
-            op: PathOp::Read,
+            write: false,
             path: ".".to_owned()
         }
     );

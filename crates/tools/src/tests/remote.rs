@@ -1,13 +1,13 @@
 //! Tools of servers, as sessions know them.
 
 use super::*;
-use crate::{Subject, Tool, ToolSpec};
+use crate::{Subject, ToolEntry, ToolSpec};
 use agentd_protocol::EffectClass;
 use serde_json::json;
 
 fn registry(schema: &Value) -> Registry {
     let tool = |name: &'static str| {
-        Tool::new(ToolSpec {
+        ToolEntry::new(ToolSpec {
             name: name.into(),
             aliases: &[],
             title: "".into(),

@@ -154,7 +154,7 @@ async fn i7_an_undo_of_files_that_were_not_judged_does_nothing() {
         ("E_DENIED", "a\n")
     );
     let judged = prepared.knowing(&world.seen).unwrap();
-    let paths = vec![(crate::PathOp::Write, "f".to_owned())];
-    assert_eq!(judged.subject, crate::Subject::Paths(paths));
+    let paths = vec!["f".to_owned()];
+    assert_eq!(judged.subject, crate::Subject::Paths { write: true, paths });
     assert!(judged.title.ends_with(": f"), "{}", judged.title);
 }

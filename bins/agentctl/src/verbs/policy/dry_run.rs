@@ -11,10 +11,11 @@ use crate::verbs::policy::explained::word;
 use crate::verbs::policy::{configured, home, in_force, tools};
 use agentd_policy::{Policy, Request, Source, Subject, judge};
 use agentd_protocol::{
-    Event, EventBody, Fault, ListParams, Seq, SessionId, Timestamp, ToolCallId, Verdict, VerdictKind,
+    EffectClass, Event, EventBody, Fault, ListParams, Seq, SessionId, Timestamp, ToolCallId, Verdict,
+    VerdictKind,
 };
 use agentd_settings::{Sources, load};
-use agentd_tools::{PathOp, Prepared, Registry, Subject as About};
+use agentd_tools::{Prepared, Registry};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -150,8 +151,9 @@ impl<'a> Replay<'a> {
                     return;
                 };
                 let failed = given.verdict.rule == "gate:error" || given.verdict.rule == "gate:timeout";
-                // What an undo is about stands in the session's memory, not in its log.
-                let failed = failed || matches!(&prepared, Ok(prepared) if prepared.name == "UndoPatch");
+                // Which files an undo changes stands in the session's memory, not in its log.
+                let failed = failed
+                    || matches!(&prepared, Ok(call) if call.effect == EffectClass::Write && call.subject == Subject::Nothing);
                 match (prepared, failed) {
                     (Ok(prepared), false) => self.judge(event, given.tool_call, &prepared, &given.verdict),
                     (Ok(_) | Err(_), _) => self.passed_over += 1,
@@ -169,10 +171,9 @@ impl<'a> Replay<'a> {
             self.passed_over += 1;
             return;
         };
-        let subject = subject(&prepared.subject);
         let request = Request {
             tool: &prepared.name,
-            subject: &subject,
+            subject: &prepared.subject,
             effect: prepared.effect,
             mode: self.case.mode(),
             workdir: self.case.workdir(),
@@ -193,33 +194,6 @@ impl<'a> Replay<'a> {
                 after_rule: after.rule,
             });
         }
-    }
-}
-
-fn subject(about: &About) -> Subject {
-    match about {
-        About::Path { op, path } => Subject::Path {
-            write: *op == PathOp::Write,
-            path: path.clone(),
-        },
-        About::Command { command } => Subject::Command {
-            command: command.clone(),
-        },
-        About::Url(url) => Subject::Url(url.clone()),
-        About::Paths(several) => Subject::Paths {
-            write: several.iter().any(|(op, _)| *op == PathOp::Write),
-            paths: several.iter().map(|(_, path)| path.clone()).collect(),
-        },
-        About::Remote {
-            arguments,
-            version,
-            undeclared,
-        } => Subject::Remote {
-            arguments: arguments.clone(),
-            version: version.clone(),
-            undeclared: undeclared.clone(),
-        },
-        About::Nothing => Subject::Nothing,
     }
 }
 

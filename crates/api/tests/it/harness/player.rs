@@ -6,7 +6,7 @@ use agentd_api::{NodeView, Reload};
 use agentd_policy::{Judgement, Subject};
 use agentd_protocol::*;
 use agentd_store::{IdempotencyKey, Outcome};
-use agentd_tools::Tool;
+use agentd_tools::ToolEntry;
 use agentd_turn::{Command, NewInput, Reply};
 use async_trait::async_trait;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
@@ -334,7 +334,7 @@ impl NodeView for View {
         vec!["files".to_owned()]
     }
 
-    fn server_tools(&self) -> Vec<Tool> {
+    fn server_tools(&self) -> Vec<ToolEntry> {
         Vec::new()
     }
 }

@@ -1,0 +1,86 @@
+//! The tools whose rules take patterns, by name. A tool that is not here can be named whole by a rule, and the rules of
+//! the tool that does the same kind of thing ask about it and forbid it, too (I7).
+
+use crate::request::Subject;
+
+/// The tool that reads files: its rules bind everything that reads.
+pub const READ: &str = "Read";
+/// The tool that lists directories.
+pub const LS: &str = "Ls";
+/// The tool that writes files: its rules bind everything that writes.
+pub const WRITE: &str = "Write";
+/// The tool that runs commands.
+pub const BASH: &str = "Bash";
+const EDIT: &str = "Edit";
+const FETCH: &str = "WebFetch";
+/// The tool that runs commands as Bash does, in the background.
+const BACKGROUND: &str = "BashStart";
+
+/// What a rule's pattern is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    Command,
+    Path { write: bool },
+    Url,
+}
+
+struct Row {
+    name: &'static str,
+    form: Form,
+    /// The tool whose rules hold for this one when they ask or forbid.
+    kin: Option<&'static str>,
+}
+
+const fn row(name: &'static str, form: Form, kin: Option<&'static str>) -> Row {
+    Row { name, form, kin }
+}
+
+const READS: Form = Form::Path { write: false };
+const WRITES: Form = Form::Path { write: true };
+const ROWS: [Row; 13] = [
+    row(BASH, Form::Command, None),
+    row(BACKGROUND, Form::Command, Some(BASH)),
+    // What it types may be a command for a shell and may be something else: what is allowed for Bash is not for it.
+    row("BashWrite", Form::Command, Some(BACKGROUND)),
+    row(READ, READS, None),
+    row(WRITE, WRITES, None),
+    row(EDIT, WRITES, None),
+    row("MultiEdit", WRITES, Some(EDIT)),
+    row("ApplyPatch", WRITES, Some(EDIT)),
+    row("UndoPatch", WRITES, Some(EDIT)),
+    row(LS, READS, None),
+    row("Glob", READS, None),
+    row("Grep", READS, None),
+    row(FETCH, Form::Url, None),
+];
+
+fn find(tool: &str) -> Option<&'static Row> {
+    ROWS.iter().find(|row| row.name.eq_ignore_ascii_case(tool))
+}
+
+/// What the patterns of a tool's rules are about.
+pub(crate) fn form(tool: &str) -> Option<Form> {
+    find(tool).map(|row| row.form)
+}
+
+/// Whether what is said of Bash is said of this tool, too, whatever it says.
+pub(crate) fn is_background(tool: &str) -> bool {
+    tool == BACKGROUND
+}
+
+/// The tool whose rules hold for this one, too, when they ask or forbid. Of a tool that nobody wrote down here, what it
+/// does decides.
+pub(crate) fn kin(tool: &str, subject: Option<&Subject>) -> Option<&'static str> {
+    match (find(tool), subject) {
+        (Some(row), _) => row.kin,
+        (None, Some(Subject::Command { .. })) => Some(BASH),
+        (None, Some(Subject::Path { write: true, .. } | Subject::Paths { write: true, .. })) => Some(EDIT),
+        (None, Some(Subject::Url(_))) => Some(FETCH),
+        (None, _) => None,
+    }
+}
+
+/// The names of the tools whose rules take patterns.
+pub(crate) fn with_patterns() -> String {
+    ROWS.map(|row| row.name).join(", ")
+}
