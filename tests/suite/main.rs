@@ -7,6 +7,7 @@
 
 mod aimock;
 mod asking;
+mod backups;
 mod bad_input;
 mod bench;
 mod beside;

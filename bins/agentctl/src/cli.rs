@@ -14,7 +14,7 @@ pub(crate) use act::{
 };
 pub(crate) use history::{DiffArgs, ForkArgs, RewindArgs, UndoArgs};
 pub(crate) use look::{
-    CompactArgs, EventsArgs, ExportArgs, ImportArgs, LogsArgs, PsArgs, ShowArgs, Sort, UsageArgs,
+    BackupArgs, CompactArgs, EventsArgs, ExportArgs, ImportArgs, LogsArgs, PsArgs, ShowArgs, Sort, UsageArgs,
 };
 pub(crate) use operate::{
     CompletionArgs, ConfigArgs, ConfigVerb, DaemonArgs, DaemonVerb, DemoArgs, HelpArgs, Shell,
@@ -164,6 +164,8 @@ pub(crate) enum Verb {
     Export(ExportArgs),
     /// Make a session that has an exported log as its history
     Import(ImportArgs),
+    /// Write a backup of the running daemon's store and audit files (`agentd restore` reads it)
+    Backup(BackupArgs),
     /// Print events of all sessions
     Events(EventsArgs),
     /// Tokens and money, grouped

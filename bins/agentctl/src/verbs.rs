@@ -3,6 +3,7 @@
 mod approvals;
 mod attach;
 mod audit;
+mod backup;
 mod before_run;
 mod config;
 mod context;
@@ -68,6 +69,7 @@ pub(crate) async fn perform(verb: Verb, ctx: &mut Ctx) -> Result<Exit, Failure> 
         Verb::Fork(args) => history::fork(ctx, args).await,
         Verb::Export(args) => transfer::export(ctx, &args).await,
         Verb::Import(args) => transfer::import(ctx, &args).await,
+        Verb::Backup(args) => backup::backup(ctx, &args).await,
         Verb::Events(args) => events::events(ctx, &args).await,
         Verb::Usage(args) => usage::usage(ctx, &args).await,
         Verb::Models => look::models(ctx).await,

@@ -1,6 +1,6 @@
 //! The command line of the daemon.
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use std::path::PathBuf;
 
 /// Runs many LLM agents at once. Control it with `agentctl`.
@@ -9,10 +9,10 @@ use std::path::PathBuf;
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct Args {
     /// Read this configuration file over the system's and the user's
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Keep the store and the logs here [default: the user's data directory]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, global = true, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
     /// Listen on this control socket [default: in the runtime directory, else in the data directory]
     #[arg(long, value_name = "PATH")]
@@ -42,4 +42,20 @@ pub(crate) struct Args {
     /// Print the configuration with where each value comes from, and exit
     #[arg(long)]
     pub(crate) print_config: bool,
+    #[command(subcommand)]
+    pub(crate) verb: Option<Verb>,
+}
+
+/// What it does instead of serving.
+#[derive(Debug, Clone, Subcommand)]
+pub(crate) enum Verb {
+    /// Make a data directory of a backup, while no daemon uses it (`agentctl backup FILE` makes one)
+    Restore {
+        /// The backup
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Set what is in the data directory aside, and say where it is
+        #[arg(long)]
+        replace: bool,
+    },
 }

@@ -1,9 +1,9 @@
 //! From a configuration to a running node and back: start, say so, wait for the end.
 
-use crate::args::Args;
+use crate::args::{Args, Verb};
 use crate::{EXIT_INTERNAL, demo, fail, surroundings};
 use agentd_file_work::Limits as FileLimits;
-use agentd_node::{Ended, Node, NodeArgs, NodeError, Paths};
+use agentd_node::{Ended, Node, NodeArgs, NodeError, Paths, Restored};
 use agentd_settings::{Loaded, Sources};
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -46,6 +46,12 @@ pub(crate) fn run(
         Ok(paths) => paths,
         Err(error) => return fail(error.exit_code(), &error.to_string()),
     };
+    if let Some(Verb::Restore { file, replace }) = &args.verb {
+        return restored(
+            agentd_node::restore(&loaded.settings, file, &paths.data_dir, *replace),
+            &paths,
+        );
+    }
     if let Err(error) = paths.create().and_then(|()| {
         agentd_node::start_logging(&paths, &loaded.settings.log, args.log.as_deref(), args.verbose)
     }) {
@@ -75,6 +81,30 @@ pub(crate) fn run(
         Ok(Ended::Failed(why)) => fail(EXIT_INTERNAL, &why),
         Err(error) => fail(error.exit_code(), &error.to_string()),
     }
+}
+
+/// Says what was restored.
+fn restored(done: Result<Restored, NodeError>, paths: &Paths) -> ExitCode {
+    let done = match done {
+        Ok(done) => done,
+        Err(error) => return fail(error.exit_code(), &error.to_string()),
+    };
+    let mut text = format!(
+        "restored {} sessions as of {} (agentd {}) to {}\n",
+        done.of.sessions,
+        done.of.at,
+        done.of.version,
+        paths.data_dir.display()
+    );
+    if let Some(former) = done.replaced {
+        text.push_str(&format!("what was there before is in {}\n", former.display()));
+    }
+    for problem in done.problems {
+        text.push_str(&format!("damaged before the backup was made: {problem}\n"));
+    }
+    // A closed pipe is no error worth a word.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    ExitCode::SUCCESS
 }
 
 fn configured(path: &str) -> Option<PathBuf> {

@@ -1,6 +1,7 @@
 //! What the methods stand on: handles to the actors, the settings, facts of the node.
 
 use crate::approvals::KnownApprovals;
+use crate::backup::Staged;
 use crate::crowd::Crowd;
 use crate::methods::Scope;
 use crate::turns::KeyTurns;
@@ -129,6 +130,10 @@ pub struct Api {
     pub(crate) comparing: Semaphore,
     /// Looks through the whole store that go on at the same time.
     pub(crate) checking: Arc<Semaphore>,
+    /// Copies of the data directory that are made at the same time.
+    pub(crate) copying: Arc<Semaphore>,
+    /// The copy that is fetched.
+    pub(crate) staged: Mutex<Option<Staged>>,
     viewers: AtomicU64,
     pub(crate) crowd: Crowd,
     connections: Arc<AtomicU64>,
@@ -155,6 +160,8 @@ impl Api {
             turns: KeyTurns::default(),
             comparing: Semaphore::new(COMPARING),
             checking: Arc::new(Semaphore::new(1)),
+            copying: Arc::new(Semaphore::new(1)),
+            staged: Mutex::default(),
             viewers: AtomicU64::new(1),
             crowd: Crowd::default(),
             connections: Arc::default(),

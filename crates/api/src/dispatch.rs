@@ -73,8 +73,14 @@ impl Api {
     }
 
     async fn node_method(&self, who: &Principal, method: &str, params: Value) -> Result<Value, Fault> {
-        if method == "usage.query" {
-            return answer(&self.usage(&read_params(params)?).await?);
+        match method {
+            "usage.query" => return answer(&self.usage(&read_params(params)?).await?),
+            "node.backup_part" => return answer(&self.backup_part(read_params(params)?).await?),
+            "node.backup_end" => {
+                self.backup_end(&read_params(params)?);
+                return answer(&serde_json::json!({}));
+            }
+            _ => {}
         }
         let NoParams {} = read_params(params)?;
         match method {
@@ -82,6 +88,7 @@ impl Api {
             "node.diagnostics" => self.diagnostics().await,
             "node.config" => self.config(),
             "node.reload" => self.reload(who).await,
+            "node.backup" => answer(&self.backup(who).await?),
             "node.check" => self.check_store().await,
             "node.drain" => self.stop(who, crate::StopRequest::Drain),
             "node.stop" => self.stop(who, crate::StopRequest::Stop),

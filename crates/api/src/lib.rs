@@ -13,6 +13,7 @@ mod answers;
 mod api;
 mod approvals;
 mod attach;
+mod backup;
 mod batch;
 mod carried;
 mod commands;
@@ -50,6 +51,7 @@ mod words;
 
 pub use api::{Api, ConnectionCount, NodeFacts, NodeView, Parts, Reload, StopRequest};
 pub use attach::Attachment;
+pub use backup::STAGING;
 pub use dispatch::read_params;
 pub use live::{Push, Pushed};
 pub use methods::Scope;

@@ -43,7 +43,7 @@ impl fmt::Display for Scope {
 }
 
 /// Methods that answer once.
-const METHODS: [(&str, Scope); 38] = [
+const METHODS: [(&str, Scope); 41] = [
     ("session.create", Scope::Steer),
     ("session.get", Scope::Read),
     ("session.list", Scope::Read),
@@ -75,6 +75,9 @@ const METHODS: [(&str, Scope); 38] = [
     ("node.config", Scope::Admin),
     ("node.check", Scope::Read),
     ("node.reload", Scope::Admin),
+    ("node.backup", Scope::Admin),
+    ("node.backup_part", Scope::Admin),
+    ("node.backup_end", Scope::Admin),
     ("node.drain", Scope::Admin),
     ("node.stop", Scope::Admin),
     ("model.list", Scope::Read),

@@ -4,12 +4,12 @@ use crate::connection::Client;
 use crate::error::ClientError;
 use crate::subscription::Subscription;
 use agentd_protocol::{
-    ApprovalListParams, AttachParams, BlobParams, BlobPart, CancelInputParams, CancelTurnParams,
-    CreateParams, Created, DecideParams, Decided, DetachParams, DiffParams, Diffed, Done, ExportParams,
-    Exported, ForkParams, ImportParams, LifecycleParams, ListParams, ModelStatus, NodeStatus, OpenApproval,
-    PromptShown, PutBackDone, QueuedInput, Reloaded, RemoveRuleParams, RewindParams, RuleRow, SendParams,
-    Sent, ServerRow, SessionParams, Summary, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow,
-    WatchParams,
+    ApprovalListParams, AttachParams, Backup, BackupEndParams, BackupPart, BackupPartParams, BlobParams,
+    BlobPart, CancelInputParams, CancelTurnParams, CreateParams, Created, DecideParams, Decided,
+    DetachParams, DiffParams, Diffed, Done, ExportParams, Exported, ForkParams, ImportParams,
+    LifecycleParams, ListParams, ModelStatus, NodeStatus, OpenApproval, PromptShown, PutBackDone,
+    QueuedInput, Reloaded, RemoveRuleParams, RewindParams, RuleRow, SendParams, Sent, ServerRow,
+    SessionParams, Summary, ToolRow, UndoParams, UpdateParams, UsageParams, UsageRow, WatchParams,
 };
 use serde::de::IgnoredAny;
 use serde_json::{Value, json};
@@ -20,6 +20,8 @@ const SHORT: Duration = Duration::from_secs(15);
 const LONG: Duration = Duration::from_secs(40);
 /// What is done to files, or to a whole log, may take two minutes.
 const WORK: Duration = Duration::from_secs(130);
+/// A backup copies the whole store first, which may take half an hour.
+const COPY: Duration = Duration::from_secs(31 * 60);
 
 macro_rules! methods {
     ($($(#[$doc:meta])* $name:ident($params:ty) -> $answer:ty = $method:literal, $within:ident;)*) => {
@@ -69,6 +71,10 @@ methods! {
     export(ExportParams) -> Exported = "session.export", SHORT;
     /// A part of an output that was too long for its result.
     blob(BlobParams) -> BlobPart = "session.blob", SHORT;
+    /// A part of a file of a backup.
+    backup_part(BackupPartParams) -> BackupPart = "node.backup_part", LONG;
+    /// Ends a backup.
+    backup_end(BackupEndParams) -> Value = "node.backup_end", SHORT;
     /// Makes a session of exported lines (one page; `more` announces another).
     import(ImportParams) -> Option<Created> = "session.import", LONG;
     /// What a session changed in files.
@@ -196,6 +202,14 @@ impl Client {
     /// [`ClientError`], with the daemon's fault if it refused.
     pub async fn check_store(&self) -> Result<Value, ClientError> {
         self.call("node.check", &json!({}), LONG).await
+    }
+
+    /// Has the daemon make a consistent copy of its data directory, to be fetched in parts.
+    ///
+    /// # Errors
+    /// [`ClientError`], with the daemon's fault if it refused.
+    pub async fn backup(&self) -> Result<Backup, ClientError> {
+        self.call("node.backup", &json!({}), COPY).await
     }
 
     /// Has the daemon read configuration, rules and keys again.

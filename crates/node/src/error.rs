@@ -45,6 +45,9 @@ pub enum NodeError {
         /// The cursor of the log's last event.
         log: u64,
     },
+    /// A backup was not restored; everything is as it was.
+    #[error("nothing was restored: {0}")]
+    Restore(String),
     /// Another daemon listens on the socket.
     #[error(
         "another agentd listens on {0}; use that one (agentctl --socket {0} ps), stop it (agentctl --socket {0} daemon stop), or start this one with another --data-dir DIR"
@@ -103,7 +106,11 @@ impl NodeError {
             | Self::Store(StoreError::BadUrl { .. } | StoreError::NotInBuild { .. }) => 2,
             Self::SocketInUse(_) | Self::Store(StoreError::InUse { .. }) => 69,
             Self::Actor { .. } | Self::Meltdown(_) => 70,
-            Self::Path { .. } | Self::Lost { .. } | Self::Store(_) | Self::Socket { .. } => 1,
+            Self::Path { .. }
+            | Self::Restore(_)
+            | Self::Lost { .. }
+            | Self::Store(_)
+            | Self::Socket { .. } => 1,
         }
     }
 }

@@ -21,6 +21,7 @@ mod notify;
 mod paths;
 mod reload;
 mod reminder;
+mod restore;
 mod root;
 mod rotated;
 mod sandboxing;
@@ -38,6 +39,7 @@ pub use named_files::check_files;
 pub use node::{Ended, Node, NodeArgs};
 pub use notify::notify_ready;
 pub use paths::{Paths, Surroundings};
+pub use restore::{Restored, restore};
 pub use root::Health;
 pub use start::check_rules;
 

@@ -195,6 +195,8 @@ async fn executor(
         }
         _ => {}
     }
+    // So is a backup that was being fetched.
+    let _ = std::fs::remove_dir_all(paths.data_dir.join(agentd_api::STAGING));
     let variables = environment
         .iter()
         .map(|(name, value)| (name.into(), value.into()));

@@ -6,6 +6,7 @@
 //! Invariants held here: an [`Event`] of an unknown type still parses (I2: a reader skips it, an owner faults the
 //! session), and a [`Fault`] always has one class of the closed list, so every failure has an exit code.
 
+mod backup;
 mod binding;
 mod block;
 mod call;
@@ -43,6 +44,7 @@ mod stamp;
 mod summary;
 mod vocabulary;
 
+pub use backup::*;
 pub use binding::{About, Binding};
 pub use block::{Block, ImageSource, Message, Role};
 pub use call::{

@@ -78,6 +78,37 @@ impl BlobFiles {
         }
     }
 
+    /// The names of all files.
+    pub(crate) fn names(&self) -> Result<Vec<String>, StoreError> {
+        let mut names = Vec::new();
+        for entry in list(&self.dir)? {
+            if entry.file_name().len() == 2 {
+                let files = list(&entry.path())?.into_iter();
+                names.extend(files.filter_map(|file| file.file_name().into_string().ok()));
+            }
+        }
+        names.retain(|name| is_name(name));
+        Ok(names)
+    }
+
+    /// Gives a file a second name in another directory of blobs; a copy where that is impossible. `false`: there is none.
+    pub(crate) fn link(&self, name: &str, to: &Path) -> Result<bool, StoreError> {
+        let from = self.path(name);
+        let copy = Self::new(to.to_owned()).path(name);
+        if copy.exists() {
+            return Ok(true);
+        }
+        if let Some(dir) = copy.parent() {
+            private_dir(dir)?;
+        }
+        let made = std::fs::hard_link(&from, &copy).or_else(|_| std::fs::copy(&from, &copy).map(drop));
+        match made {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(StoreError::io(copy, error)),
+            Ok(()) => Ok(true),
+        }
+    }
+
     /// Removes a file; none there is as good.
     pub(crate) fn remove(&self, name: &str) -> Result<(), StoreError> {
         let path = self.path(name);
@@ -86,6 +117,11 @@ impl BlobFiles {
             _ => Ok(()),
         }
     }
+}
+
+fn list(dir: &Path) -> Result<Vec<std::fs::DirEntry>, StoreError> {
+    let entries = std::fs::read_dir(dir).and_then(Iterator::collect);
+    entries.map_err(|error| StoreError::io(dir, error))
 }
 
 fn write_synced(path: &Path, bytes: &[u8]) -> std::io::Result<()> {

@@ -11,13 +11,16 @@ const LONGEST_NOTE: u64 = 8_192;
 
 /// Held as long as it lives. The file itself stays; removing it would let two daemons lock two files of one name.
 #[derive(Debug)]
-pub(crate) struct StoreLock {
+pub struct StoreLock {
     file: File,
 }
 
 impl StoreLock {
     /// Takes the lock and writes our process id and address into the file, for people.
-    pub(crate) fn take(path: &Path, address: &str) -> Result<Self, StoreError> {
+    ///
+    /// # Errors
+    /// [`StoreError::InUse`] when somebody else holds it; the file cannot be used.
+    pub fn take(path: &Path, address: &str) -> Result<Self, StoreError> {
         let io = |error| StoreError::io(path, error);
         let mut options = OpenOptions::new();
         options

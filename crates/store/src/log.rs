@@ -8,6 +8,7 @@ use agentd_protocol::{Principal, SessionId, Timestamp};
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::fmt::Debug;
+use std::path::Path;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -53,6 +54,12 @@ pub trait SessionLog: Send + Sync + Debug {
     async fn purge(&self, before: Timestamp) -> Result<u64, StoreError>;
     /// Looks for damage. Reads everything.
     async fn check(&self) -> Result<Integrity, StoreError>;
+    /// Puts a consistent copy into a directory, while others write: `agentd.db`, and `blobs` beside it.
+    async fn copy_into(&self, _dir: &Path) -> Result<Copied, StoreError> {
+        Err(StoreError::Refused(
+            "a store in memory cannot be copied".to_owned(),
+        ))
+    }
     /// Writes what waits, then refuses everything.
     async fn close(&self) -> Result<(), StoreError>;
     /// The fleet-wide cursor of the last commit, as it moves.
@@ -67,6 +74,15 @@ pub trait SessionLog: Send + Sync + Debug {
     fn losses(&self) -> &[Loss] {
         &[]
     }
+}
+
+/// What a copy of a store has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Copied {
+    /// The fleet-wide cursor of its last event.
+    pub cursor: u64,
+    /// Its sessions, closed ones included.
+    pub sessions: u64,
 }
 
 /// One registration of a node; a restarted node gets a new one.

@@ -1,6 +1,7 @@
 //! The embedded backend: SQLite in WAL mode with one writer thread and a few readers.
 
 mod append;
+mod backup;
 mod committer;
 mod files;
 mod placement;
@@ -366,6 +367,13 @@ impl SessionLog for SqliteStore {
             found.bytes += std::fs::metadata(file).map_or(0, |file| file.len());
         }
         Ok(found)
+    }
+
+    async fn copy_into(&self, dir: &Path) -> Result<crate::Copied, StoreError> {
+        let (file, files, dir) = (self.file.clone(), Arc::clone(&self.files), dir.to_owned());
+        // A thread of its own: a long copy takes none from readers.
+        let copy = Threads::new(1)?;
+        copy.run(move || backup::copy(&file, &files, &dir)).await
     }
 
     async fn close(&self) -> Result<(), StoreError> {

@@ -151,6 +151,24 @@ pub(crate) struct ExportArgs {
     pub(crate) after: u64,
 }
 
+const BACKUP_NOTES: &str = "\
+The daemon goes on working. The backup has every session up to one moment, with large results, rules and the audit \
+files; it does not have the configuration and keys of providers. It is as confidential as the data directory.
+
+To restore it, stop the daemon and run `agentd --data-dir DIR restore FILE`.";
+
+/// `backup`.
+#[derive(Debug, Args)]
+#[command(after_help = BACKUP_NOTES)]
+pub(crate) struct BackupArgs {
+    /// Where to write it: a tar file that only you can read
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Replace the file if it is there
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
 const IMPORT_NOTES: &str = "\
 An imported log is history: it can be read, and the model knows the conversation. Nothing in it counts here. \
 What was open in it is closed, and its verdicts, approvals, grants, mode, limits, budget, model, labels and \

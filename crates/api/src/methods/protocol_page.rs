@@ -71,6 +71,8 @@ fn parameters(method: &str) -> BTreeSet<String> {
         }
         "session.export" => fields::<ExportParams>(),
         "session.blob" => fields::<BlobParams>(),
+        "node.backup_part" => fields::<BackupPartParams>(),
+        "node.backup_end" => fields::<BackupEndParams>(),
         "session.import" => fields::<ImportParams>(),
         "session.diff" => fields::<DiffParams>(),
         "session.undo" => fields::<UndoParams>(),

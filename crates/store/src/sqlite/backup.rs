@@ -1,0 +1,35 @@
+//! A copy of the whole store while it is written: one reading transaction of the database, and the blobs that it names.
+
+use super::values::size;
+use crate::blob::BlobFiles;
+use crate::directory::private_dir;
+use crate::{Copied, StoreError};
+use rusqlite::{Connection, OpenFlags};
+use std::path::Path;
+
+/// Puts `agentd.db` and `blobs` into a directory.
+pub(super) fn copy(database: &Path, files: &BlobFiles, dir: &Path) -> Result<Copied, StoreError> {
+    let blobs = dir.join("blobs");
+    private_dir(&blobs)?;
+    // A blob that a purge removes from now on is in the copy; one that comes is linked below.
+    for name in files.names()? {
+        files.link(&name, &blobs)?;
+    }
+    let copy = dir.join("agentd.db");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let source = Connection::open_with_flags(database, flags)?;
+    source.execute("VACUUM INTO ?1", [copy.to_string_lossy()])?;
+    let copy = Connection::open_with_flags(&copy, flags)?;
+    let mut named = copy.prepare("SELECT name FROM blob WHERE bytes IS NULL")?;
+    for name in named.query_map([], |row| row.get::<_, String>(0))? {
+        let name = name?;
+        if !files.link(&name, &blobs)? {
+            tracing::warn!(%name, "a blob is missing, so the backup does not have it either");
+        }
+    }
+    let count = |sql| copy.query_row(sql, [], |row| row.get::<_, i64>(0)).map(size);
+    Ok(Copied {
+        cursor: count("SELECT coalesce(max(cursor), 0) FROM event")?,
+        sessions: count("SELECT count(*) FROM session WHERE deleted_ms IS NULL AND summary IS NOT NULL")?,
+    })
+}
