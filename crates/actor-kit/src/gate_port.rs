@@ -1,6 +1,6 @@
 //! What the permission gate understands.
 
-use crate::done::Done;
+use agentd_actor_core::Done;
 use agentd_policy::{Judgement, Subject};
 use agentd_protocol::{ApprovalId, EffectClass, PermissionMode, Principal, SessionId};
 use agentd_settings::PermissionConfig;

@@ -1,6 +1,6 @@
 //! What a model client understands: admission to one provider.
 
-use crate::done::Done;
+use agentd_actor_core::Done;
 use agentd_protocol::{CredentialStatus, FailureClass, LastCall, SessionId, Timestamp, Usage};
 use agentd_provider::{Counted, Rates};
 use agentd_settings::RatesConfig;

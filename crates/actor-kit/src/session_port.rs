@@ -1,9 +1,8 @@
 //! What a session loop understands. Only the loop supervisor keeps references to loops; kids get theirs in their arguments.
 
-use crate::done::Done;
-use crate::kids::Down;
 use crate::model_port::Place;
 use crate::tool_port::CallDetail;
+use agentd_actor_core::{Done, Down};
 use agentd_hooks::Ran;
 use agentd_policy::Judgement;
 use agentd_protocol::{

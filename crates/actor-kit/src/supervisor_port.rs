@@ -1,8 +1,7 @@
 //! What the loop supervisor understands.
 
-use crate::done::Done;
-use crate::kids::Down;
 use crate::session_port::SessionMsg;
+use agentd_actor_core::{Done, Down};
 use agentd_protocol::{Fault, Principal, Seq, SessionId, Status, Timestamp};
 use agentd_store::IdempotencyKey;
 use agentd_turn::{Command, Reply};

@@ -1,6 +1,6 @@
 //! What the tool executor understands: permits, and the per-session resources of running tools.
 
-use crate::done::Done;
+use agentd_actor_core::Done;
 use agentd_protected::ProtectedPaths;
 use agentd_protocol::{Binding, EffectClass, SessionId};
 use agentd_tools::{Environment, Prepared, Search, ToolLimits, WardenSlot};

@@ -1,7 +1,7 @@
 //! The session store's actor: a thin match in front of [`Admission`](crate::admission::Admission).
 
 use crate::admission::{Admission, StoreLimits};
-use agentd_actor_kit::{FeedMsg, Handle, StoreMsg};
+use agentd_actor_core::{FeedMsg, Handle, StoreMsg};
 use agentd_store::Backend;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use std::fmt;

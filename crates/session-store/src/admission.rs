@@ -1,7 +1,7 @@
 //! Admission to the backend: everything runs in a task of its own, so the actor never waits, and only so many at once.
 //! A task outlives the actor: what was admitted is answered even while the actor is being restarted.
 
-use agentd_actor_kit::{Done, FeedMsg, Handle, Published, Read};
+use agentd_actor_core::{Done, FeedMsg, Handle, Published, Read};
 use agentd_protocol::SessionId;
 use agentd_store::{Append, Backend, Claim, EncodedEvent, Outcome, Snapshot, StoreError};
 use bytes::Bytes;

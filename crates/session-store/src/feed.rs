@@ -1,7 +1,7 @@
 //! The feed's actor: the fan-out of commits and deltas to viewers, off the commit's path.
 
 use crate::state::{FeedLimits, FeedState};
-use agentd_actor_kit::FeedMsg;
+use agentd_actor_core::FeedMsg;
 use agentd_fault_points as fault;
 use ractor::{Actor, ActorProcessingErr, ActorRef};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use crate::follower::{Follower, Need};
 use crate::state::{FeedLimits, event_frame, first_cursor, numbered};
-use agentd_actor_kit::{Published, Viewer, ViewerId};
+use agentd_actor_core::{Published, Viewer, ViewerId};
 use std::collections::BTreeMap;
 
 /// Commits that wait for an earlier one.

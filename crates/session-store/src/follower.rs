@@ -1,6 +1,6 @@
 //! One viewer's bounded queue: how much is in it, and what happens when it is full.
 
-use agentd_actor_kit::{FeedFrame, Viewer};
+use agentd_actor_core::{FeedFrame, Viewer};
 use std::collections::VecDeque;
 
 /// The usual length of a viewer's queue.

@@ -3,7 +3,7 @@
 use crate::fleet::Fleet;
 use crate::follower::{Follower, Need};
 use crate::partial::Partial;
-use agentd_actor_kit::{Attached, FeedEvent, FeedFrame, Published, Viewer, ViewerId};
+use agentd_actor_core::{Attached, FeedEvent, FeedFrame, Published, Viewer, ViewerId};
 use agentd_protocol::{Delta, Seq, SessionId, Status};
 use agentd_store::EncodedEvent;
 use std::collections::BTreeMap;

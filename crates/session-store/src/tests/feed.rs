@@ -3,7 +3,7 @@
 use super::kit::{Kit, event, text, viewer, waiting, word};
 use crate::state::FeedState;
 use crate::{FeedLimits, StoreLimits};
-use agentd_actor_kit::{Attached, FeedMsg, Published};
+use agentd_actor_core::{Attached, FeedMsg, Published};
 use agentd_protocol::{Delta, RunState, SessionId, Status, Timestamp};
 use agentd_store::{EncodedEvent, SessionLog as _};
 

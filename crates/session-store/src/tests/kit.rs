@@ -1,7 +1,7 @@
 //! What the tests share: the two actors over a counting store in memory.
 
 use crate::{Feed, FeedArgs, FeedLimits, OnFatal, SessionStore, StoreArgs, StoreLimits};
-use agentd_actor_kit::{Attached, Done, FeedFrame, FeedMsg, Handle, StoreMsg, Viewer};
+use agentd_actor_core::{Attached, Done, FeedFrame, FeedMsg, Handle, StoreMsg, Viewer};
 use agentd_protocol::{
     CallId, Delta, EVENT_VERSION, Event, Fragment, Principal, Seq, SessionId, SessionPaused, Stamp, Timestamp,
 };

@@ -2,7 +2,7 @@
 
 use super::kit::{Kit, SOON, viewer, waiting};
 use crate::{FeedLimits, StoreLimits};
-use agentd_actor_kit::{Done, Read, StoreMsg};
+use agentd_actor_core::{Done, Read, StoreMsg};
 use agentd_protocol::Principal;
 use agentd_store::{Claim, Filter, Outcome, Range, Snapshot, StoreError};
 use bytes::Bytes;
