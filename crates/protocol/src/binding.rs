@@ -14,6 +14,9 @@ pub struct Binding {
     /// The hash of the names and values that a command finds in its environment; absent where no command runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<String>,
+    /// The hash of the description and schema that a tool server gives of the tool; absent for other tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     /// The files that the call is about, with the hash of each, or a word for why there is none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, String>,
@@ -69,6 +72,7 @@ impl Binding {
         differs(self.input != now.input, "the arguments of the call");
         differs(self.cwd != now.cwd, "the working directory");
         differs(self.environment != now.environment, "the environment of commands");
+        differs(self.tool != now.tool, "the description or schema of the tool");
         let names = self.files.keys().chain(now.files.keys());
         let mut names: Vec<&String> = names
             .filter(|name| self.files.get(*name) != now.files.get(*name))
@@ -101,6 +105,7 @@ mod tests {
             input: "a".into(),
             cwd: "/w".into(),
             environment: Some("e".into()),
+            tool: Some("t".into()),
             files: files(&[("x.sh", "1"), ("y", "2"), ("gone", "3")]),
             trees: files(&[("/w", "5"), ("/same", "6")]),
         };
@@ -109,6 +114,7 @@ mod tests {
             input: "b".into(),
             cwd: "/v".into(),
             environment: None,
+            tool: Some("u".into()),
             files: files(&[("x.sh", "9"), ("y", "2"), ("new", "4")]),
             trees: files(&[("/w", "7"), ("/same", "6")]),
         };
@@ -118,6 +124,7 @@ mod tests {
                 "the arguments of the call",
                 "the working directory",
                 "the environment of commands",
+                "the description or schema of the tool",
                 "the file gone",
                 "the file new",
                 "the file x.sh",

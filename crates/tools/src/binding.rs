@@ -55,6 +55,10 @@ impl Prepared {
                     }
                 })
             }),
+            tool: match &self.subject {
+                Subject::Remote { version, .. } => Some(version.clone()),
+                _ => None,
+            },
             files: found.found,
             trees: found.trees,
         })
@@ -135,6 +139,7 @@ pub fn likeness(binding: &Binding) -> String {
         text(hash, &binding.input);
         text(hash, &binding.cwd);
         text(hash, binding.environment.as_deref().unwrap_or_default());
+        text(hash, binding.tool.as_deref().unwrap_or_default());
         for map in [&binding.files, &binding.trees] {
             text(hash, &map.len().to_string());
             for (name, state) in map {

@@ -7,7 +7,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::render::SessionDetail;
 use crate::values;
-use agentd_protocol::{Budget, Labels, UpdateParams};
+use agentd_protocol::{Budget, Labels, PermissionMode, UpdateParams};
 use clap::ValueEnum as _;
 
 pub(crate) async fn set(ctx: &mut Ctx, args: &SetArgs) -> Result<Exit, Failure> {
@@ -20,6 +20,9 @@ pub(crate) async fn set(ctx: &mut Ctx, args: &SetArgs) -> Result<Exit, Failure> 
         session: id.clone(),
         ..update(&args.changes, row.budget, &row.labels)?
     };
+    if params.mode == Some(PermissionMode::Yolo) {
+        ctx.out.talk(agentd_policy::YOLO_LIMITS);
+    }
     client.update(&params).await?;
     let detail = SessionDetail::from(client.get(&id).await?);
     if ctx.out.human() {
@@ -84,7 +87,6 @@ fn bad(change: &str, hint: &str) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentd_protocol::PermissionMode;
 
     fn changed(changes: &[&str]) -> Result<UpdateParams, Failure> {
         let changes: Vec<String> = changes.iter().map(|change| (*change).to_owned()).collect();

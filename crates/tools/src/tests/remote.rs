@@ -5,21 +5,24 @@ use crate::{Subject, ToolEntry, ToolSpec};
 use agentd_protocol::EffectClass;
 use serde_json::json;
 
+/// A tool of the server `s`.
+pub(super) fn tool(name: &'static str, description: &str, schema: &Value) -> ToolEntry {
+    ToolEntry::new(ToolSpec {
+        name: name.into(),
+        aliases: &[],
+        title: "".into(),
+        description: description.to_owned(),
+        schema: schema.clone(),
+        example: Value::Null,
+        effect: EffectClass::Exec,
+        idempotent: false,
+        server: Some("s".to_owned()),
+    })
+}
+
 fn registry(schema: &Value) -> Registry {
-    let tool = |name: &'static str| {
-        ToolEntry::new(ToolSpec {
-            name: name.into(),
-            aliases: &[],
-            title: "".into(),
-            description: String::new(),
-            schema: schema.clone(),
-            example: Value::Null,
-            effect: EffectClass::Exec,
-            idempotent: false,
-            server: Some("s".to_owned()),
-        })
-    };
-    Registry::builtin(&ToolLimits::default()).with(["mcp__s__run", "mcp__s__Run", "Read"].map(tool))
+    let tools = ["mcp__s__run", "mcp__s__Run", "Read"].map(|name| tool(name, "", schema));
+    Registry::builtin(&ToolLimits::default()).with(tools)
 }
 
 #[test]
