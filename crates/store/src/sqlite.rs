@@ -97,23 +97,23 @@ impl SqliteStore {
         [data_dir, parent].into_iter().try_for_each(sync_names)?;
         // Beside the reads, large blobs are written.
         let threads = Threads::new(options.readers.saturating_add(WRITING))?;
+        let database = Database {
+            connection,
+            files: DatabaseFiles::of(file),
+            witness,
+        };
+        let writer = Writer::start(database, locks, options.write_timeout)?;
+        let readers = Readers::new(
+            file.to_owned(),
+            options.readers,
+            threads.clone(),
+            options.read_timeout,
+            writer.doubts(),
+        );
         Ok(Self {
             file: file.to_owned(),
-            writer: Writer::start(
-                Database {
-                    connection,
-                    files: DatabaseFiles::of(file),
-                    witness,
-                },
-                locks,
-                options.write_timeout,
-            )?,
-            readers: Readers::new(
-                file.to_owned(),
-                options.readers,
-                threads.clone(),
-                options.read_timeout,
-            ),
+            writer,
+            readers,
             threads,
             files: Arc::new(BlobFiles::new(blobs)),
             clock: options.clock,

@@ -68,6 +68,8 @@ pub(super) trait Change: Send {
 /// What the thread is told.
 pub(super) enum Order {
     Change(Box<dyn Change>),
+    /// A read failed: are the files still there?
+    Look,
     Close(oneshot::Sender<()>),
 }
 
@@ -124,6 +126,7 @@ impl Thread {
                         weight.bytes += change.weight().bytes;
                         batch.push(change);
                     }
+                    Order::Look => self.look(),
                     Order::Close(done) => {
                         orders.close();
                         closing.push(done);
@@ -210,6 +213,15 @@ impl Thread {
             Ending::Committed
         } else {
             Ending::Unknown
+        }
+    }
+
+    /// A daemon whose reads fail may never write again, so it would not find out by its next transaction.
+    fn look(&self) {
+        if self.fatal.borrow().is_none()
+            && let Err(why) = self.check_files()
+        {
+            self.stop(&why, false);
         }
     }
 

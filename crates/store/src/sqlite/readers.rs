@@ -2,6 +2,7 @@
 
 use super::schema;
 use super::threads::Threads;
+use super::writer::Doubts;
 use crate::StoreError;
 use rusqlite::Connection;
 use std::path::PathBuf;
@@ -17,10 +18,17 @@ pub(super) struct Readers {
     permits: Arc<Semaphore>,
     threads: Threads,
     timeout: Duration,
+    doubts: Doubts,
 }
 
 impl Readers {
-    pub(super) fn new(file: PathBuf, connections: usize, threads: Threads, timeout: Duration) -> Self {
+    pub(super) fn new(
+        file: PathBuf,
+        connections: usize,
+        threads: Threads,
+        timeout: Duration,
+        doubts: Doubts,
+    ) -> Self {
         let permits = Arc::new(Semaphore::new(connections.max(1)));
         Self {
             file,
@@ -28,6 +36,7 @@ impl Readers {
             permits,
             threads,
             timeout,
+            doubts,
         }
     }
 
@@ -53,7 +62,12 @@ impl Readers {
             drop(permit);
             answer
         });
-        work.await
+        let answer = work.await;
+        // Somebody may have cut the log or replaced the database.
+        if let Err(StoreError::Database(_)) = &answer {
+            self.doubts.raise();
+        }
+        answer
     }
 
     /// Refuses reads from now on.
@@ -70,4 +84,35 @@ fn at_one_moment<T>(
     // Dropped, a transaction that only read is rolled back, which is as good as a commit.
     let moment = reader.transaction()?;
     run(&moment)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::sqlite::SqliteStore;
+    use crate::tests::kit::Kit;
+    use crate::{Options, Outcome, SessionLog as _, StoreError};
+    use std::fs::File;
+
+    #[tokio::test]
+    async fn i1_a_failed_read_has_the_files_looked_at() {
+        let (kit, dir) = (Kit::memory(), tempfile::tempdir().unwrap());
+        let file = dir.path().join("agentd.db");
+        let store = SqliteStore::open(&file, dir.path(), Options::default()).unwrap();
+        let append = kit.create(kit.session(), "first", 2);
+        assert!(matches!(store.append(append).await, Outcome::Committed { .. }));
+        let fails = || {
+            let error = StoreError::Database(rusqlite::Error::InvalidQuery);
+            store.readers.read::<(), _>(|_| Err(error))
+        };
+        // The control: with the files as they were, the store goes on.
+        assert!(fails().await.is_err());
+        let append = kit.create(kit.session(), "second", 2);
+        assert!(matches!(store.append(append).await, Outcome::Committed { .. }));
+        let log = File::options().write(true).open(dir.path().join("agentd.db-wal"));
+        log.unwrap().set_len(512).unwrap();
+        assert!(fails().await.is_err());
+        let mut fatal = store.fatal();
+        let why = fatal.wait_for(Option::is_some).await.unwrap().clone().unwrap();
+        assert!(why.contains("agentd.db-wal was cut"), "{why}");
+    }
 }

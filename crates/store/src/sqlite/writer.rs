@@ -55,6 +55,19 @@ impl<T: Send, F: FnMut(&Tx<'_>) -> rusqlite::Result<T> + Send> Change for Pendin
     }
 }
 
+/// Has the thread look at the files.
+#[derive(Debug)]
+pub(super) struct Doubts(mpsc::WeakSender<Order>);
+
+impl Doubts {
+    /// Does not wait: a full queue has transactions in it, and each of them looks.
+    pub(super) fn raise(&self) {
+        if let Some(queue) = self.0.upgrade() {
+            let _ = queue.try_send(Order::Look);
+        }
+    }
+}
+
 /// Everybody's end of the queue to the writer thread.
 #[derive(Debug)]
 pub(super) struct Writer {
@@ -157,6 +170,11 @@ impl Writer {
             .await
             .map_err(|_| StoreError::Unknown)?
             .or(Ok(()))
+    }
+
+    /// For readers that doubt the files. Weak, since the thread ends when the last sender is gone.
+    pub(super) fn doubts(&self) -> Doubts {
+        Doubts(self.queue.downgrade())
     }
 
     pub(super) fn metrics(&self) -> StoreMetrics {
