@@ -210,6 +210,38 @@ async fn thinking_is_sent_back_in_tool_loops_as_it_came() {
         for mark in marks {
             assert!(sent.contains(mark), "{name}: {mark} is missing in {sent}");
         }
+        if dialect == "anthropic" {
+            people_see_thoughts_who_ask_for_them(&daemon, name).await;
+        }
+    }
+}
+
+async fn people_see_thoughts_who_ask_for_them(daemon: &Daemon, model: &str) {
+    let prompt = "Please look around.";
+    for flags in [&["--show-thinking"][..], &[]] {
+        let run = [&["run", "--model", model, "--mode", "yolo", prompt], flags].concat();
+        let done = daemon.agentctl(&run).await;
+        let thought = done.stderr.contains("~ First I look twice.\n");
+        assert_eq!(
+            (done.code, thought),
+            (Some(0), !flags.is_empty()),
+            "{}",
+            done.stderr
+        );
+        assert!(!done.stdout.contains("First I look twice"), "{}", done.stdout);
+    }
+    for (flags, expected) in [
+        (&["--thinking"][..], true),
+        (&["--thinking", "--seq"], true),
+        (&[], false),
+    ] {
+        let done = daemon.agentctl(&[&["logs", "@last"], flags].concat()).await;
+        assert_eq!(
+            done.stdout.contains("~ First I look twice.\n"),
+            expected,
+            "{}",
+            done.stdout
+        );
     }
 }
 

@@ -135,7 +135,11 @@ async fn set_changes_what_it_names() {
     // Who switches yolo on is told what its deny rules cannot see.
     let done = daemon.agentctl(&["set", "a", "mode=yolo"]).await;
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    assert!(done.stderr.contains("deny rules see only the text"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("deny rules see only the text"),
+        "{}",
+        done.stderr
+    );
     let said = refused(&daemon, &["set", "a", "colour=red"], 2).await;
     assert!(said.contains("the keys are name, model"), "{said}");
     let said = refused(&daemon, &["set", "a", "model=nothing"], 2).await;

@@ -17,6 +17,7 @@ mod environment;
 mod exit;
 mod failure;
 mod follow;
+mod images;
 mod output;
 mod render;
 mod talk;

@@ -29,7 +29,7 @@ pub(crate) use entries::{decided_by, decided_how};
 pub(crate) use fleet::{fleet_line, state_tint};
 pub(crate) use hanging::hanging;
 pub(crate) use limit_rows::limit_lines;
-pub(crate) use live::{Early, LiveText, Rest};
+pub(crate) use live::{Early, LiveText, Rest, thoughts_of};
 pub(crate) use live_output::LiveOutput;
 pub(crate) use margin::Margin;
 pub(crate) use node_rows::{ModelRow, ServerListRow, ToolListRow, UsageListRow};

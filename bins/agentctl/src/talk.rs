@@ -13,6 +13,7 @@ mod pages;
 mod requests;
 mod screen;
 mod signals;
+mod thoughts;
 mod turn_watch;
 mod typing;
 mod unfinished;

@@ -2,6 +2,7 @@
 
 use crate::clock::now;
 use crate::failure::Failure;
+use crate::images;
 use agentd_protocol::{Block, Budget, EVENT_KINDS, Labels, Selector, Timestamp};
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -173,8 +174,21 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// The prompt from the argument (`-`: stdin) or the file; there must be one.
-pub(crate) fn prompt(text: Option<&str>, file: Option<&Path>, usage: &str) -> Result<Vec<Block>, Failure> {
+/// The prompt from the argument (`-`: stdin) or the file, and images; there must be one.
+pub(crate) fn prompt(
+    text: Option<&str>,
+    file: Option<&Path>,
+    images: &[PathBuf],
+    usage: &str,
+) -> Result<Vec<Block>, Failure> {
+    let mut blocks = vec![Block::text(words(text, file, usage)?)];
+    for path in images {
+        blocks.push(images::read(path)?);
+    }
+    Ok(blocks)
+}
+
+fn words(text: Option<&str>, file: Option<&Path>, usage: &str) -> Result<String, Failure> {
     let text = match (text, file) {
         (Some("-"), _) => text_of(Path::new("-"))?,
         (Some(text), _) => text.to_owned(),
@@ -184,7 +198,7 @@ pub(crate) fn prompt(text: Option<&str>, file: Option<&Path>, usage: &str) -> Re
     if text.trim().is_empty() {
         return Err(Failure::invalid("the prompt is empty", usage));
     }
-    Ok(vec![Block::text(text)])
+    Ok(text)
 }
 
 /// Rules as the daemon reads them.
@@ -333,22 +347,25 @@ mod tests {
 
     #[test]
     fn a_prompt_is_neither_missing_nor_empty_nor_broken() {
-        assert_eq!(prompt(Some("go"), None, "u").unwrap(), vec![Block::text("go")]);
         assert_eq!(
-            prompt(None, None, "u").unwrap_err().fault().message,
+            prompt(Some("go"), None, &[], "u").unwrap(),
+            vec![Block::text("go")]
+        );
+        assert_eq!(
+            prompt(None, None, &[], "u").unwrap_err().fault().message,
             "there is no prompt"
         );
-        assert_eq!(prompt(Some(" \n"), None, "u").unwrap_err().exit().0, 2);
+        assert_eq!(prompt(Some(" \n"), None, &[], "u").unwrap_err().exit().0, 2);
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("p");
         std::fs::write(&file, b"ab\xff").unwrap();
-        let failure = prompt(None, Some(&file), "u").unwrap_err();
+        let failure = prompt(None, Some(&file), &[], "u").unwrap_err();
         assert!(
             failure.to_string().ends_with("is not UTF-8: byte 2 is wrong"),
             "{failure}"
         );
         assert_eq!(
-            prompt(None, Some(&dir.path().join("none")), "u")
+            prompt(None, Some(&dir.path().join("none")), &[], "u")
                 .unwrap_err()
                 .exit()
                 .0,

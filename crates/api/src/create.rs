@@ -140,7 +140,7 @@ impl Api {
             return Err(Fault::denied("sandbox_missing", message).hint(fix.clone()));
         }
         if let Some(prompt) = &params.prompt {
-            validate::content(prompt, settings.limits.max_input_bytes)?;
+            validate::content(prompt, settings)?;
         }
         validate::labels(&params.labels)?;
         validate::rules(&params.rules)?;

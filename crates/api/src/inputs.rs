@@ -22,7 +22,7 @@ impl Api {
             Keyed::Before(answer) => return Ok(answer),
             Keyed::New(key, turn) => (key, turn),
         };
-        validate::content(&params.content, self.loaded().settings.limits.max_input_bytes)?;
+        validate::content(&params.content, &self.loaded().settings)?;
         let session = self.session(&params.session).await?;
         let model = match params.model {
             Some(name) => Some(self.model(Some(&name)).await?),

@@ -2,11 +2,15 @@
 
 use crate::api::{Api, READ, fault_of};
 use crate::prompting::reading;
+use crate::validate;
 use crate::words::cut;
 use agentd_actor_kit::{GateMsg, JudgeRequest};
 use agentd_policy::Subject;
-use agentd_prompt::{AttachLimits, Place, attached, mentions, outside_mentions, places_of};
-use agentd_protocol::{Block, EffectClass, Fault, PermissionMode, SessionId, VerdictKind};
+use agentd_prompt::{AttachLimits, Attached, Place, attached, mentions, outside_mentions, places_of};
+use agentd_protocol::{Block, EffectClass, Fault, ImageSource, PermissionMode, SessionId, VerdictKind};
+use agentd_tools::check_image;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::path::{Path, PathBuf};
 
 /// Whose input it is.
@@ -78,7 +82,8 @@ impl Api {
         let limits = self.attach_limits();
         let dir = workdir.clone();
         let read = move || attached(&dir, &allowed, limits);
-        text.push_str(&reading("the mentioned files", &workdir, read).await?);
+        let Attached { text: said, images } = reading("the mentioned files", &workdir, read).await?;
+        text.push_str(&said);
         if over > 0 {
             text.push_str(&format!(
                 "\n[{over} more mentions are not attached: agents.mentions is {most}]"
@@ -88,7 +93,43 @@ impl Api {
             // Some dialects join texts without a gap.
             content.push(Block::text(format!("\n\n{}", text.trim_end())));
         }
+        self.with_images(&mut content, images, &mut notices);
         Ok((content, notices))
+    }
+
+    /// Mentioned images, as far as providers take them and there is room.
+    fn with_images(
+        &self,
+        content: &mut Vec<Block>,
+        images: Vec<(String, Vec<u8>)>,
+        notices: &mut Vec<String>,
+    ) {
+        let mut bytes = 0;
+        for (path, image) in images {
+            let path = cut(&path);
+            let checked = check_image(&image, &self.loaded().settings.tools)
+                .map_err(|error| format!("it {error}"))
+                .and_then(|found| {
+                    let room = validate::room_for_images(bytes + image.len());
+                    room.map(|()| found).map_err(|fault| fault.message)
+                });
+            match checked {
+                Ok((media_type, width, height)) => {
+                    bytes += image.len();
+                    content.push(Block::text(format!(
+                        "\n[{path}: {media_type}, {width} x {height} pixels]"
+                    )));
+                    content.push(Block::Image {
+                        media_type: media_type.to_owned(),
+                        source: ImageSource::Data(STANDARD.encode(&image)),
+                    });
+                }
+                Err(why) => {
+                    content.push(Block::text(format!("\n[{path} is not attached: {why}]")));
+                    notices.push(format!("@{path} is not attached: {why}"));
+                }
+            }
+        }
     }
 
     fn attach_limits(&self) -> AttachLimits {
@@ -99,6 +140,7 @@ impl Api {
             lines: size(settings.tools.max_lines.into()),
             bytes: size(settings.tools.max_bytes),
             all: size(settings.agents.mention_bytes),
+            image: size(settings.tools.max_image_bytes),
         }
     }
 

@@ -2,17 +2,24 @@
 
 use crate::prompting::reading;
 use agentd_protocol::{Block, Budget, Fault, ImageSource, Labels};
+use agentd_settings::{Settings, ToolsConfig};
+use agentd_tools::check_image;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use std::path::{Component, Path};
 
+/// All images of one input: in base64 they and the text stay below the 8 MiB of a frame.
+const MAX_IMAGE_BYTES: usize = 4 << 20;
 const MAX_LABELS: usize = 64;
 const MAX_LABEL_KEY: usize = 63;
 const MAX_LABEL_VALUE: usize = 253;
 const MAX_TITLE: usize = 200;
 const MAX_RULES: usize = 256;
 
-/// What a person or a program says to a model: text and inline images, not empty, not over the limit.
-pub(crate) fn content(blocks: &[Block], max_bytes: u64) -> Result<(), Fault> {
-    let mut bytes = 0;
+/// What a person or a program says to a model: text up to `limits.max_input_bytes`, and images that providers take.
+pub(crate) fn content(blocks: &[Block], settings: &Settings) -> Result<(), Fault> {
+    let max_bytes = settings.limits.max_input_bytes;
+    let (mut bytes, mut image_bytes) = (0, 0);
     let mut said = false;
     for block in blocks {
         let length = match block {
@@ -21,11 +28,12 @@ pub(crate) fn content(blocks: &[Block], max_bytes: u64) -> Result<(), Fault> {
                 text.len()
             }
             Block::Image {
+                media_type,
                 source: ImageSource::Data(data),
-                ..
             } => {
                 said = true;
-                data.len()
+                image_bytes += image(media_type, data, &settings.tools)?;
+                0
             }
             Block::Image {
                 source: ImageSource::Blob(_),
@@ -50,10 +58,40 @@ pub(crate) fn content(blocks: &[Block], max_bytes: u64) -> Result<(), Fault> {
         )
         .hint("put long material into a file in the working directory and name the file"));
     }
+    room_for_images(image_bytes)?;
     if !said {
         return Err(Fault::invalid("empty_input", "the input is empty").hint("say what the agent is to do"));
     }
     Ok(())
+}
+
+/// An inline image that every provider takes, as its size: one that is refused would void the whole conversation.
+fn image(media_type: &str, data: &str, limits: &ToolsConfig) -> Result<usize, Fault> {
+    let bad = |why: String| {
+        Fault::invalid("bad_image", why)
+            .hint("send a PNG, JPEG, GIF or WebP image in base64; scale a large one down")
+    };
+    let bytes = STANDARD
+        .decode(data)
+        .map_err(|error| bad(format!("the data of an image is not base64: {error}")))?;
+    match check_image(&bytes, limits) {
+        Ok((found, _, _)) if found == media_type => Ok(bytes.len()),
+        Ok((found, _, _)) => Err(bad(format!(
+            "an image has the media type {:?}, but it is {found}",
+            crate::words::cut(media_type)
+        ))),
+        Err(error) => Err(bad(format!("an image of the input {error}"))),
+    }
+}
+
+/// Whether the images of one input fit into a frame together.
+pub(crate) fn room_for_images(bytes: usize) -> Result<(), Fault> {
+    if bytes <= MAX_IMAGE_BYTES {
+        return Ok(());
+    }
+    let message =
+        format!("the images of the input have {bytes} bytes together, the limit is {MAX_IMAGE_BYTES}");
+    Err(Fault::limit("input_too_large", message).hint("send fewer images at once, or scale them down"))
 }
 
 /// A name for people.

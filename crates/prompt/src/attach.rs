@@ -1,6 +1,7 @@
 //! What mentions attach: files, pieces of files, and lists of directories, read beneath the working directory.
 
 use crate::mention::Mention;
+use agentd_protocol::image_media_type;
 use agentd_sandbox::{Beneath, EntryKind, SandboxError};
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -31,6 +32,23 @@ pub struct AttachLimits {
     pub bytes: usize,
     /// Bytes of all files.
     pub all: usize,
+    /// Bytes of one image.
+    pub image: usize,
+}
+
+/// What mentions bring along.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Attached {
+    /// What the texts and directories say, and where the images belong.
+    pub text: String,
+    /// Images in order: the path as mentioned, and the bytes, at most one more than the limit.
+    pub images: Vec<(String, Vec<u8>)>,
+}
+
+/// What one mention brings along.
+enum Piece {
+    Text(String),
+    Image(Vec<u8>),
 }
 
 /// The mentions that name something; the others are text. Blocks: it looks at files.
@@ -64,17 +82,21 @@ fn show(path: &Path) -> String {
     }
 }
 
-/// What these places say, as one text for the model. Blocks: it reads files.
+/// What these places say, for the model. Blocks: it reads files.
 #[must_use]
-pub fn attached(workdir: &Path, places: &[Place], limits: AttachLimits) -> String {
+pub fn attached(workdir: &Path, places: &[Place], limits: AttachLimits) -> Attached {
     let Ok(beneath) = Beneath::open(workdir) else {
-        return String::new();
+        return Attached::default();
     };
-    let mut text = String::new();
+    let (mut text, mut images) = (String::new(), Vec::new());
     let mut left = limits.all;
     for place in places {
         let piece = match read(&beneath, place, limits, left) {
-            Ok(piece) => piece,
+            Ok(Piece::Text(piece)) => piece,
+            Ok(Piece::Image(bytes)) => {
+                images.push((place.path.clone(), bytes));
+                continue;
+            }
             Err(why) => format!("[{} is not attached: {why}]", place.path),
         };
         left = left.saturating_sub(piece.len());
@@ -83,21 +105,17 @@ pub fn attached(workdir: &Path, places: &[Place], limits: AttachLimits) -> Strin
         }
         text.push_str(&piece);
     }
-    text
+    Attached { text, images }
 }
 
-fn read(beneath: &Beneath, place: &Place, limits: AttachLimits, left: usize) -> Result<String, String> {
+fn read(beneath: &Beneath, place: &Place, limits: AttachLimits, left: usize) -> Result<Piece, String> {
     let path = PathBuf::from(&place.path);
     if place.directory {
-        return list(beneath, &path, &place.path);
+        return list(beneath, &path, &place.path).map(Piece::Text);
     }
     let opened = beneath.open_file(&path).map_err(|error| error.to_string())?;
     if show(&opened.real) != place.real {
         return Err("it leads to another place now".to_owned());
-    }
-    let room = limits.bytes.min(left);
-    if room == 0 {
-        return Err("there is no room left for it".to_owned());
     }
     let (first, last) = place.mention.lines.map_or((1, usize::MAX), |(first, last)| {
         (
@@ -106,10 +124,21 @@ fn read(beneath: &Beneath, place: &Place, limits: AttachLimits, left: usize) -> 
         )
     });
     // A piece may lie far behind the beginning; this is as far as one is looked for.
-    let most = u64::try_from(limits.all).unwrap_or(u64::MAX).saturating_mul(16);
+    let most = limits.all.saturating_mul(16).max(limits.image.saturating_add(1));
     let mut bytes = Vec::new();
-    let taken = opened.file.take(most).read_to_end(&mut bytes);
+    let taken = opened
+        .file
+        .take(u64::try_from(most).unwrap_or(u64::MAX))
+        .read_to_end(&mut bytes);
     taken.map_err(|error| error.to_string())?;
+    if image_media_type(&bytes).is_some() {
+        bytes.truncate(limits.image.saturating_add(1));
+        return Ok(Piece::Image(bytes));
+    }
+    let room = limits.bytes.min(left);
+    if room == 0 {
+        return Err("there is no room left for it".to_owned());
+    }
     if bytes.contains(&0) {
         return Err("it is no text".to_owned());
     }
@@ -140,10 +169,10 @@ fn read(beneath: &Beneath, place: &Place, limits: AttachLimits, left: usize) -> 
     } else {
         ""
     };
-    Ok(format!(
+    Ok(Piece::Text(format!(
         "<file path=\"{}\" lines=\"{first}-{shown}\">\n{inside}{cut}\n</file>",
         place.path
-    ))
+    )))
 }
 
 fn list(beneath: &Beneath, path: &Path, name: &str) -> Result<String, String> {
@@ -177,10 +206,24 @@ mod tests {
         lines: 5,
         bytes: 100,
         all: 200,
+        image: 50,
     };
 
     fn attach(workdir: &Path, text: &str) -> String {
-        attached(workdir, &places_of(workdir, mentions(text)), LIMITS)
+        attached(workdir, &places_of(workdir, mentions(text)), LIMITS).text
+    }
+
+    #[test]
+    fn an_image_is_attached_as_its_bytes_up_to_one_more_than_the_limit() {
+        let dir = project(&[("a.txt", "one")]);
+        let dir = dir.path();
+        let image = [b"GIF89a".as_slice(), &[0; 60]].concat();
+        std::fs::write(dir.join("b.gif"), &image).unwrap();
+        let places = places_of(dir, mentions("@a.txt and @b.gif"));
+        let found = attached(dir, &places, LIMITS);
+        assert!(found.text.contains("one") && !found.text.contains("b.gif"));
+        let cut = image.get(..LIMITS.image + 1).unwrap().to_vec();
+        assert_eq!(found.images, [("b.gif".to_owned(), cut)]);
     }
 
     #[test]
@@ -227,7 +270,11 @@ mod tests {
             real: "other".into(),
             ..places[0].clone()
         };
-        assert!(attached(dir.path(), &[moved], LIMITS).contains("another place"));
+        assert!(
+            attached(dir.path(), &[moved], LIMITS)
+                .text
+                .contains("another place")
+        );
     }
 
     #[test]
@@ -254,6 +301,10 @@ mod tests {
         assert!(attach(dir, "@bin").contains("no text"));
         assert_eq!(attach(dir, "@end").matches("</file>").count(), 1);
         let none = AttachLimits { all: 0, ..LIMITS };
-        assert!(attached(dir, &places_of(dir, mentions("@end")), none).contains("no room left"));
+        assert!(
+            attached(dir, &places_of(dir, mentions("@end")), none)
+                .text
+                .contains("no room left")
+        );
     }
 }

@@ -70,6 +70,22 @@ pub enum ImageSource {
     Blob(String),
 }
 
+/// The media type of an image's bytes, of the kinds that models take: PNG, JPEG, GIF and WebP.
+#[must_use]
+pub fn image_media_type(bytes: &[u8]) -> Option<&'static str> {
+    let kinds: [(&[u8], &str); 4] = [
+        (b"\x89PNG\r\n\x1a\n", "image/png"),
+        (b"\xff\xd8\xff", "image/jpeg"),
+        (b"GIF87a", "image/gif"),
+        (b"GIF89a", "image/gif"),
+    ];
+    if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
+        return Some("image/webp");
+    }
+    let known = kinds.iter().find(|(magic, _)| bytes.starts_with(magic));
+    known.map(|(_, kind)| *kind)
+}
+
 /// Who speaks in a [`Message`]. Tool results travel in user messages; dialects that want another role split them off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

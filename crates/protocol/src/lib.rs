@@ -46,7 +46,7 @@ mod vocabulary;
 
 pub use backup::*;
 pub use binding::{About, Binding};
-pub use block::{Block, ImageSource, Message, Role};
+pub use block::{Block, ImageSource, Message, Role, image_media_type};
 pub use call::{
     Advice, Choice, EffectClass, FailureClass, StopReason, ToolOutcome, ToolStatus, Truncated, Verdict,
     VerdictKind,

@@ -1,59 +1,71 @@
 //! Images as results: what a model that sees gets of an image file.
 
 use crate::refusal::{Code, refuse};
-use agentd_protocol::{ToolOutcome, ToolStatus};
+use agentd_protocol::{ToolOutcome, ToolStatus, image_media_type};
 use agentd_settings::ToolsConfig;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use std::path::Path;
 
-/// What kind of image a content is, of the kinds that models see.
-pub(crate) fn media_type(content: &[u8]) -> Option<&'static str> {
-    let kinds: [(&[u8], &str); 4] = [
-        (b"\x89PNG\r\n\x1a\n", "image/png"),
-        (b"\xff\xd8\xff", "image/jpeg"),
-        (b"GIF87a", "image/gif"),
-        (b"GIF89a", "image/gif"),
-    ];
-    if content.starts_with(b"RIFF") && content.get(8..12) == Some(b"WEBP") {
-        return Some("image/webp");
-    }
-    let known = kinds.iter().find(|(magic, _)| content.starts_with(magic));
-    known.map(|(_, kind)| *kind)
+/// A model sees nothing of an image that its provider refuses, and the provider refuses the whole conversation with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ImageError {
+    /// The bytes.
+    #[error("is an image of more than {most} bytes, which is the limit (tools.max_image_bytes)")]
+    TooManyBytes {
+        /// The limit.
+        most: u64,
+    },
+    /// The pixels.
+    #[error(
+        "is {width} x {height} pixels; neither side may be 0 or longer than {most} (tools.max_image_side)"
+    )]
+    TooManyPixels {
+        /// Its width.
+        width: usize,
+        /// Its height.
+        height: usize,
+        /// The longest side.
+        most: u32,
+    },
+    /// Another format, or a damaged file.
+    #[error("cannot be read as a PNG, JPEG, GIF or WebP image")]
+    Unreadable,
 }
 
-/// The image as a result. One that providers would refuse, and with it the whole conversation, is refused here.
-#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
-pub(crate) fn show(
-    path: &Path,
-    media_type: &str,
-    content: &[u8],
-    limits: &ToolsConfig,
-) -> Result<ToolOutcome, ToolOutcome> {
-    let name = path.display();
-    let bytes = u64::try_from(content.len()).unwrap_or(u64::MAX);
-    if bytes > limits.max_image_bytes {
-        let most = limits.max_image_bytes;
-        let text = format!(
-            "{name} is an image of more than {most} bytes, which is the limit. Make a smaller copy and read that."
-        );
-        return Err(refuse(Code::TooLarge, text));
+/// The media type, width and height of an image that providers take.
+///
+/// # Errors
+/// A provider would refuse it.
+pub fn check_image(content: &[u8], limits: &ToolsConfig) -> Result<(&'static str, usize, usize), ImageError> {
+    let media_type = image_media_type(content).ok_or(ImageError::Unreadable)?;
+    let most = limits.max_image_bytes;
+    if u64::try_from(content.len()).unwrap_or(u64::MAX) > most {
+        return Err(ImageError::TooManyBytes { most });
     }
-    let size = imagesize::blob_size(content).map_err(|error| {
-        refuse(
-            Code::Binary,
-            format!("{name} says it is {media_type}, but cannot be read as one: {error}."),
-        )
-    })?;
-    let side = usize::try_from(limits.max_image_side).unwrap_or(usize::MAX);
+    let size = imagesize::blob_size(content).map_err(|_| ImageError::Unreadable)?;
     let (width, height) = (size.width, size.height);
+    let side = usize::try_from(limits.max_image_side).unwrap_or(usize::MAX);
     if width == 0 || height == 0 || width.max(height) > side {
-        let text = format!(
-            "{name} is {width} x {height} pixels; neither side may be 0 or longer than {side}. Make a smaller copy and read that."
-        );
-        return Err(refuse(Code::TooLarge, text));
+        let most = limits.max_image_side;
+        return Err(ImageError::TooManyPixels { width, height, most });
     }
+    Ok((media_type, width, height))
+}
+
+/// The image as a result.
+#[expect(clippy::result_large_err, reason = "the error is the result of the call")]
+pub(crate) fn show(path: &Path, content: &[u8], limits: &ToolsConfig) -> Result<ToolOutcome, ToolOutcome> {
+    let name = path.display();
+    let (media_type, width, height) = check_image(content, limits).map_err(|error| match error {
+        ImageError::Unreadable => refuse(Code::Binary, format!("{name} {error}.")),
+        ImageError::TooManyBytes { .. } | ImageError::TooManyPixels { .. } => refuse(
+            Code::TooLarge,
+            format!("{name} {error}. Make a smaller copy and read that."),
+        ),
+    })?;
+    let bytes = content.len();
     let text = format!(
         "[{name}: {media_type}, {width} x {height} pixels, {bytes} bytes. The image follows where the model sees images.]"
     );
@@ -68,8 +80,7 @@ pub(crate) fn show(
 #[must_use]
 pub fn image_of_server(base64: &str, limits: &ToolsConfig) -> Option<serde_json::Value> {
     let content = STANDARD.decode(base64).ok()?;
-    let kind = media_type(&content)?;
-    let shown = show(Path::new("image"), kind, &content, limits).ok()?;
+    let shown = show(Path::new("image"), &content, limits).ok()?;
     shown.media.into_iter().next()
 }
 
@@ -87,8 +98,7 @@ mod tests {
     }
 
     fn shown(content: &[u8], limits: &ToolsConfig) -> Result<ToolOutcome, String> {
-        let kind = media_type(content).unwrap();
-        show(Path::new("a.png"), kind, content, limits).map_err(|refused| {
+        show(Path::new("a.png"), content, limits).map_err(|refused| {
             let code = refused.details.unwrap()["code"].as_str().unwrap().to_owned();
             format!("{code} {}", refused.llm_text)
         })
@@ -134,8 +144,8 @@ mod tests {
 
     #[test]
     fn kinds_are_told_by_their_first_bytes() {
-        assert_eq!(media_type(b"GIF89a..."), Some("image/gif"));
-        assert_eq!(media_type(b"RIFF....WEBPVP8 "), Some("image/webp"));
-        assert_eq!(media_type(b"%PDF-1.7"), None);
+        assert_eq!(image_media_type(b"GIF89a..."), Some("image/gif"));
+        assert_eq!(image_media_type(b"RIFF....WEBPVP8 "), Some("image/webp"));
+        assert_eq!(image_media_type(b"%PDF-1.7"), None);
     }
 }

@@ -79,7 +79,7 @@ pub use context::{
 };
 pub use diff::{Change, change};
 pub use focus::windows;
-pub use image::image_of_server;
+pub use image::{ImageError, check_image, image_of_server};
 pub use jobs::{JobEnding, JobNews, Jobs};
 pub use pre_image::PreImage;
 pub use prepared::Prepared;

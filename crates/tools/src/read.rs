@@ -11,7 +11,7 @@ use crate::shape::{LINE_CHARS, cut_line, page};
 use crate::spec::ToolSpec;
 use crate::suggest::nearest;
 use crate::tool::{About, FILE_WORDS, Runs, Spelling, Tool};
-use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
+use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated, image_media_type};
 use agentd_sandbox::{Beneath, OpenFile, SandboxError};
 use memchr::{memchr, memchr_iter};
 use serde_json::{Value, json};
@@ -137,8 +137,8 @@ fn read(prepared: &Prepared, ctx: &ToolContext) -> Result<ToolOutcome, ToolOutco
         .take(max.max(ctx.limits.max_image_bytes).saturating_add(1))
         .read_to_end(&mut content);
     taken.map_err(|error| refuse(Code::Tool, format!("Cannot read {}: {error}.", path.display())))?;
-    if let Some(media_type) = image::media_type(&content) {
-        return image::show(&path, media_type, &content, &ctx.limits);
+    if image_media_type(&content).is_some() {
+        return image::show(&path, &content, &ctx.limits);
     }
     let too_big = u64::try_from(content.len()).unwrap_or(u64::MAX) > max;
     content.truncate(usize::try_from(max).unwrap_or(usize::MAX));

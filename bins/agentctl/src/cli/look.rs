@@ -129,6 +129,9 @@ pub(crate) struct MarginArgs {
     /// Show the time of each event on the left (UTC)
     #[arg(short, long)]
     pub(crate) times: bool,
+    /// Show the model's reasoning, too, where the provider gives it
+    #[arg(long, visible_alias = "thinking")]
+    pub(crate) show_thinking: bool,
 }
 
 /// `export`.

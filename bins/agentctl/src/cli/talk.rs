@@ -88,6 +88,12 @@ pub(crate) struct RunArgs {
     /// Read the prompt as `attach` reads a line: @path attaches files, /plan TEXT and command files work
     #[arg(long)]
     pub(crate) commands: bool,
+    /// Attach an image file to the prompt; may be repeated
+    #[arg(long = "image", value_name = "FILE")]
+    pub(crate) images: Vec<PathBuf>,
+    /// Show the model's reasoning, too, where the provider gives it
+    #[arg(long, conflicts_with_all = ["json", "detach"])]
+    pub(crate) show_thinking: bool,
     /// Print the stored events as JSON lines, exactly, as they happen
     #[arg(long)]
     pub(crate) json: bool,
@@ -246,6 +252,9 @@ pub(crate) struct SendArgs {
     /// The model for the turn that the message starts
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(models))]
     pub(crate) model: Option<String>,
+    /// Attach an image file to the message; may be repeated
+    #[arg(long = "image", value_name = "FILE")]
+    pub(crate) images: Vec<PathBuf>,
     /// Read the message as `attach` reads a line: @path attaches files, /help lists the commands
     #[arg(long)]
     pub(crate) commands: bool,

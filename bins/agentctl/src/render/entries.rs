@@ -8,18 +8,15 @@ use agentd_protocol::{
     TurnFinished,
 };
 
-/// An input's text, and how much is attached to it.
+/// An input's text, and its images by their types.
 pub(crate) fn input_text(content: &[Block]) -> String {
-    let text = text_of(content);
-    let others = content
-        .iter()
-        .filter(|block| !matches!(block, Block::Text { .. }))
-        .count();
-    if others == 0 {
-        text
-    } else {
-        format!("{text} [{others} attached]")
+    let mut text = text_of(content);
+    for block in content {
+        if let Block::Image { media_type, .. } = block {
+            text.push_str(&format!(" [image: {media_type}]"));
+        }
     }
+    text
 }
 
 /// A failed attempt; `at` is when, where the reader sees no moment beside it.

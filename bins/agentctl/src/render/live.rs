@@ -156,3 +156,16 @@ pub(crate) fn text_of(content: &[Block]) -> String {
         })
         .collect()
 }
+
+/// The readable reasoning of a message.
+pub(crate) fn thoughts_of(content: &[Block]) -> String {
+    let thoughts = content.iter().filter_map(|block| match block {
+        Block::Thinking { text, .. } => Some(text.trim()).filter(|text| !text.is_empty()),
+        Block::Text { .. }
+        | Block::Image { .. }
+        | Block::ToolUse { .. }
+        | Block::ToolResult { .. }
+        | Block::Unknown => None,
+    });
+    thoughts.collect::<Vec<_>>().join("\n")
+}

@@ -2,7 +2,7 @@
 
 use crate::render::amount::span;
 use crate::render::entries::{decided_line, input_text, late_line, model_failed, turn_finished};
-use crate::render::live::text_of;
+use crate::render::live::{text_of, thoughts_of};
 use crate::render::paint::Paint;
 use crate::render::summary::summary;
 use crate::render::{clean, one_line};
@@ -19,6 +19,8 @@ pub(crate) enum Tag {
     User,
     /// The model's text, without a first word.
     Model,
+    /// The model's reasoning.
+    Thought,
     /// A tool call begins.
     Tool,
     /// A tool call went well.
@@ -66,6 +68,11 @@ impl Line {
         Self::new(Tag::Model, "", text)
     }
 
+    /// The model's reasoning.
+    pub(crate) fn thought(text: impl Into<String>) -> Self {
+        Self::new(Tag::Thought, "", text)
+    }
+
     /// The line as it is printed, with a line break.
     pub(crate) fn print(&self, paint: Paint) -> String {
         let text = clean(&self.text);
@@ -76,6 +83,10 @@ impl Line {
                 .lines()
                 .map(|line| format!("{}\n", paint.bold(&format!("> {line}"))))
                 .collect(),
+            Tag::Thought => {
+                let dim = |line| format!("{}\n", paint.dim(&format!("~ {line}")));
+                text.trim_end().lines().map(dim).collect()
+            }
             Tag::Tool | Tag::Done | Tag::Bad | Tag::Ask | Tag::Note | Tag::Mark => {
                 let word = self.colour(paint, &format!("{:<WORD_WIDTH$}", self.word));
                 format!("{word} {}\n", one_line(&text, 300))
@@ -97,7 +108,7 @@ impl Line {
             Tag::Bad => paint.bad(word),
             Tag::Ask => paint.warn(word),
             Tag::Tool | Tag::Mark => paint.accent(word),
-            Tag::Note | Tag::User | Tag::Model => paint.dim(word),
+            Tag::Note | Tag::User | Tag::Model | Tag::Thought => paint.dim(word),
         }
     }
 }
@@ -125,6 +136,7 @@ pub(crate) struct Transcript {
     names: HashMap<ToolCallId, String>,
     /// Lines of a tool's output that are shown.
     output_lines: usize,
+    thinking: bool,
 }
 
 impl Transcript {
@@ -133,7 +145,13 @@ impl Transcript {
             titles: HashMap::new(),
             names: HashMap::new(),
             output_lines,
+            thinking: false,
         }
+    }
+
+    /// Whether the model's reasoning is shown, too.
+    pub(crate) fn thinking(&mut self, wanted: bool) {
+        self.thinking = wanted;
     }
 
     /// The name of the tool of a call that was proposed.
@@ -153,12 +171,11 @@ impl Transcript {
                 vec![Line::new(Tag::User, "", input_text(&input.content))]
             }
             EventBody::ModelFinished(answer) => {
-                let text = text_of(&answer.content);
-                if text.trim().is_empty() {
-                    Vec::new()
-                } else {
-                    vec![Line::said(text)]
-                }
+                let thought = Some(thoughts_of(&answer.content)).filter(|_| self.thinking);
+                let said = text_of(&answer.content);
+                let lines = [thought.map(Line::thought), Some(Line::said(said))];
+                let lines = lines.into_iter().flatten();
+                lines.filter(|line| !line.text.trim().is_empty()).collect()
             }
             EventBody::ModelFailed(failed) => vec![model_failed(failed, Some(event.at))],
             EventBody::ToolProposed(call) => {

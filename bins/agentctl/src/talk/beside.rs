@@ -21,7 +21,7 @@ impl Screen {
         }
         match news {
             News::Event(event, _) => self.event_beside(out, event).map(|()| true),
-            News::Delta(Delta::Text(_) | Delta::ToolOutput { .. }) => Ok(true),
+            News::Delta(Delta::Text(_) | Delta::Thinking(_) | Delta::ToolOutput { .. }) => Ok(true),
             News::Synced(synced) => self.status(out, &synced.status).map(|()| true),
             News::Delta(_) | News::Lagged | News::Retrying | News::Back | News::Ended(_) => Ok(false),
         }

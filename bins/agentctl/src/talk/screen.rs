@@ -4,6 +4,7 @@ use crate::failure::Failure;
 use crate::follow::News;
 use crate::output::Output;
 use crate::render::{Early, Line, LiveOutput, LiveText, Margin, Rest, Tag, Transcript, below, clean};
+use crate::talk::thoughts::Thoughts;
 use crate::talk::unfinished::Unfinished;
 use agentd_protocol::{
     Delta, Event, EventBody, FailureClass, Fragment, ModelFailed, OpenApproval, RunState, Status, ToolCallId,
@@ -40,6 +41,7 @@ pub(crate) struct Screen {
     live: LiveText,
     early: Early,
     running: LiveOutput,
+    thoughts: Thoughts,
     unfinished: Unfinished,
     pieces: Pieces,
     cursor: Cursor,
@@ -61,6 +63,7 @@ impl Screen {
             live: LiveText::default(),
             early: Early::default(),
             running: LiveOutput::default(),
+            thoughts: Thoughts::default(),
             unfinished: Unfinished::default(),
             pieces: Pieces::default(),
             cursor: Cursor::Start,
@@ -70,6 +73,13 @@ impl Screen {
             state: None,
             margin: None,
         }
+    }
+
+    /// The same with the model's reasoning, or without it.
+    pub(crate) fn thinking(mut self, wanted: bool) -> Self {
+        self.thoughts.wanted = wanted;
+        self.transcript.thinking(wanted);
+        self
     }
 
     /// The name of the tool of a call that was proposed.
@@ -85,6 +95,8 @@ impl Screen {
         match news {
             News::Event(event, _) => self.event(out, event),
             News::Delta(Delta::Text(fragment)) => {
+                let thought = self.thoughts.pause();
+                self.thought(out, thought)?;
                 let admitted = self.early.admit(fragment);
                 self.streams(out, admitted.as_slice())
             }
@@ -98,7 +110,11 @@ impl Screen {
                 lines.iter().try_for_each(|line| self.output(out, line))
             }
             News::Delta(Delta::Asks { approvals, .. }) => self.of_subagent(out, approvals),
-            News::Delta(Delta::Thinking(_) | Delta::ToolInput(_) | Delta::Unknown) => Ok(()),
+            News::Delta(Delta::Thinking(fragment)) => {
+                let lines = self.thoughts.piece(&fragment.text);
+                self.thought(out, lines)
+            }
+            News::Delta(Delta::ToolInput(_) | Delta::Unknown) => Ok(()),
             News::Synced(synced) => {
                 if let Some(partial) = synced.partial.as_deref().filter(|_| out.terminal.stdout) {
                     let text = self.live.partial(partial);
@@ -184,6 +200,8 @@ impl Screen {
 
     fn event(&mut self, out: &mut Output, event: &Event) -> Result<(), Failure> {
         if let EventBody::ModelFinished(answer) = &event.body {
+            let thought = self.thoughts.finish(&answer.content);
+            self.thought(out, thought)?;
             let rest = self.live.finish(&answer.content);
             return self.answered(out, rest);
         }
@@ -192,6 +210,7 @@ impl Screen {
             return self.streams(out, &waited);
         }
         if let EventBody::ModelFailed(failed) = &event.body {
+            self.thoughts.drop_attempt();
             self.attempt_failed(out, failed)?;
         }
         let hidden = self.hides(event);
@@ -235,6 +254,13 @@ impl Screen {
             return self.say(out, &format!("{}: {}", status.state, status.reason));
         }
         Ok(())
+    }
+
+    /// Lines of the model's reasoning.
+    fn thought(&mut self, out: &mut Output, lines: impl IntoIterator<Item = String>) -> Result<(), Failure> {
+        lines
+            .into_iter()
+            .try_for_each(|line| self.line(out, &Line::thought(line)))
     }
 
     /// A line that a running tool has written.

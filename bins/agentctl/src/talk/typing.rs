@@ -2,6 +2,7 @@
 
 use crate::clock::now;
 use crate::failure::Failure;
+use crate::images;
 use crate::output::fault_text;
 use crate::render::clean;
 use crate::talk::answer::{Answer, HELP, Typed, read};
@@ -127,9 +128,15 @@ impl Conversation<'_> {
     }
 
     async fn send(&mut self, text: String) -> Result<(), Failure> {
+        let mut content = vec![Block::text(text.clone())];
+        for (path, image) in images::pasted(&text) {
+            self.screen
+                .say(self.out, &format!("attached the image {}", path.display()))?;
+            content.push(image);
+        }
         let params = SendParams {
             session: self.follower.session().to_owned(),
-            content: vec![Block::text(text.clone())],
+            content,
             commands: true,
             ..SendParams::default()
         };

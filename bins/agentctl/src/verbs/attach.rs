@@ -44,7 +44,9 @@ pub(crate) async fn attach(ctx: &mut Ctx, args: &AttachArgs) -> Result<Exit, Fai
         interrupt: Interrupt::Detach,
     };
     let margin = Margin::new(args.margin.seq, args.margin.times);
-    let screen = Screen::new(Place::Together, OUTPUT_LINES, true).beside(margin);
+    let screen = Screen::new(Place::Together, OUTPUT_LINES, true)
+        .beside(margin)
+        .thinking(args.margin.show_thinking);
     match Conversation::new(&mut ctx.out, follower, screen, None, manner)
         .hold()
         .await?

@@ -92,7 +92,9 @@ pub(crate) async fn logs(ctx: &mut Ctx, args: &LogsArgs) -> Result<Exit, Failure
     let lines = if ctx.out.wide() { usize::MAX } else { OUTPUT_LINES };
     let margin = Margin::new(args.margin.seq, args.margin.times);
     let mut printer = Printer {
-        screen: Screen::new(Place::Together, lines, true).beside(margin),
+        screen: Screen::new(Place::Together, lines, true)
+            .beside(margin)
+            .thinking(args.margin.show_thinking),
         exact,
         choice,
     };

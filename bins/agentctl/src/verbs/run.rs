@@ -68,9 +68,15 @@ impl Entered {
 }
 
 pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> {
-    let prompt = values::prompt(args.prompt.as_deref(), args.input_file.as_deref(), USAGE)?;
+    let prompt = values::prompt(
+        args.prompt.as_deref(),
+        args.input_file.as_deref(),
+        &args.images,
+        USAGE,
+    )?;
     let watching = Watching {
         fails_on_deny: args.fail_on_deny,
+        thinking: args.show_thinking,
         ..Watching::of(ctx, args.json, args.timeout)
     };
     let created = match args.session {
@@ -132,6 +138,8 @@ pub(crate) struct Watching {
     deadline: Option<Instant>,
     /// A denied call is a failure.
     fails_on_deny: bool,
+    /// The model's reasoning is shown, too.
+    thinking: bool,
 }
 
 impl Watching {
@@ -142,6 +150,7 @@ impl Watching {
             exact,
             deadline: timeout.map(|timeout| Instant::now() + timeout),
             fails_on_deny: false,
+            thinking: false,
         }
     }
 }
@@ -273,7 +282,7 @@ pub(crate) async fn watch(
         interrupt: Interrupt::Cancel,
     };
     let watch = TurnWatch::new(entered.session, entered.input);
-    let screen = Screen::new(place, OUTPUT_LINES, false);
+    let screen = Screen::new(place, OUTPUT_LINES, false).thinking(watching.thinking);
     let held = Conversation::new(&mut ctx.out, follower, screen, Some(watch), manner)
         .hold()
         .await?;

@@ -13,7 +13,12 @@ use agentd_protocol::{Delivery, SendParams};
 const USAGE: &str = "agentctl send ID \"also update the docs\", or --input-file FILE (- for stdin)";
 
 pub(crate) async fn send(ctx: &mut Ctx, args: &SendArgs) -> Result<Exit, Failure> {
-    let content = values::prompt(args.text.as_deref(), args.input_file.as_deref(), USAGE)?;
+    let content = values::prompt(
+        args.text.as_deref(),
+        args.input_file.as_deref(),
+        &args.images,
+        USAGE,
+    )?;
     let client = ctx.connect().await?;
     check_size(&client, &content)?;
     say_if_text(ctx, &content, args.commands);

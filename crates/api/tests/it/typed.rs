@@ -2,6 +2,8 @@
 
 use crate::harness::Harness;
 use agentd_protocol::*;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::fs;
 
@@ -86,6 +88,67 @@ async fn mentions_are_attached_to_typed_inputs_only_and_secrets_never() {
     let plain = json!({ "session": "@last", "content": text(line) });
     h.call("input.send", plain).await.unwrap();
     assert_eq!(heard(&h).await, [line]);
+}
+
+/// The beginning of a PNG, as far as anybody looks.
+fn png(width: u32) -> Vec<u8> {
+    let head = [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".as_slice(), &width.to_be_bytes()];
+    [&head.concat()[..], &1_u32.to_be_bytes(), &[8, 2, 0, 0, 0]].concat()
+}
+
+#[tokio::test]
+async fn mentioned_images_are_attached_as_far_as_providers_take_them() {
+    let h = Harness::start().await;
+    fs::write(h.dir.path().join("a.png"), png(20)).unwrap();
+    fs::write(h.dir.path().join("wide.png"), png(9_000)).unwrap();
+    h.session("a").await;
+    let sent = type_in(&h, "what is in @a.png and @wide.png?").await.unwrap();
+    let [wide] = sent.notices.as_slice() else {
+        panic!("{:?}", sent.notices)
+    };
+    assert!(
+        wide.starts_with("@wide.png is not attached: it is 9000 x 1 pixels"),
+        "{wide}"
+    );
+    let said = heard(&h).await.concat();
+    assert!(said.contains("[a.png: image/png, 20 x 1 pixels]"), "{said}");
+    let images = log(&h).await.into_iter().filter_map(|body| match body {
+        EventBody::InputAccepted(input) => Some(input.content),
+        _ => None,
+    });
+    let images: Vec<Block> = images
+        .flatten()
+        .filter(|block| matches!(block, Block::Image { .. }))
+        .collect();
+    let source = ImageSource::Data(STANDARD.encode(png(20)));
+    let media_type = "image/png".to_owned();
+    assert_eq!(images, [Block::Image { media_type, source }]);
+}
+
+#[tokio::test]
+async fn an_image_that_a_provider_would_refuse_is_refused_at_once() {
+    let h = Harness::with(|settings| settings.tools.max_image_bytes = 8 << 20).await;
+    h.session("a").await;
+    let large = [png(20), vec![0; 2 << 20]].concat();
+    let image = |kind: &str, bytes: &[u8]| json!({"type": "image", "media_type": kind, "data": STANDARD.encode(bytes)});
+    let (fine, other) = (image("image/png", &png(20)), image("image/gif", &png(20)));
+    let broken = json!({"type": "image", "media_type": "image/png", "data": "%%"});
+    let half = image("image/png", &large);
+    let cases = [
+        (json!([fine]), None),
+        (json!([other]), Some("bad_image")),
+        (json!([broken]), Some("bad_image")),
+        (json!([image("image/png", b"text")]), Some("bad_image")),
+        (json!([image("image/png", &png(9_000))]), Some("bad_image")),
+        (json!([half]), None),
+        (json!([half, half]), Some("input_too_large")),
+    ];
+    for (content, code) in cases {
+        let sent = h
+            .call("input.send", json!({ "session": "@last", "content": content }))
+            .await;
+        assert_eq!(sent.err().map(|fault| fault.code), code.map(str::to_owned));
+    }
 }
 
 #[tokio::test]

@@ -85,7 +85,7 @@ async fn bad_utf8_is_shown_with_a_notice_and_binary_is_refused_with_its_kind() {
     assert_eq!(
         (
             code.as_str(),
-            text.starts_with("image.txt says it is image/png, but cannot be read as one")
+            text.starts_with("image.txt cannot be read as a PNG, JPEG, GIF or WebP image")
         ),
         ("E_BINARY", true)
     );
