@@ -125,7 +125,7 @@ pub enum EndReason {
     ContextOverflow,
     /// The model failed for good.
     ModelError,
-    /// A tool failed for good.
+    /// Every tool call failed, step after step, and the model did not stop when it was told.
     ToolError,
     /// A budget is used up.
     Budget,

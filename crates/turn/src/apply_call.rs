@@ -39,11 +39,7 @@ impl Turn {
             .calls
             .iter()
             .any(|call| call.stage == Stage::Closed(ToolStatus::Ok));
-        self.guards.failing_steps = if any_ok {
-            0
-        } else {
-            self.guards.failing_steps.saturating_add(1)
-        };
+        self.guards.step(any_ok);
         self.phase = Phase::Answered { stop, called: true };
     }
 }

@@ -8,6 +8,9 @@ use serde_json::Value;
 /// The message of an attempt that the stutter guard failed.
 pub(crate) const STUTTER: &str = "the answer repeats the same few characters over and over";
 
+/// So often a model is told that every call fails; then the turn ends.
+const FAILING_TOLD: u32 = 3;
+
 /// What the guards count in a turn.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Guards {
@@ -15,6 +18,9 @@ pub struct Guards {
     pub nudges: u32,
     /// Steps in a row in which every call failed, since the model was last told.
     pub failing_steps: u32,
+    /// How often in a row the model was told of failing steps without one that went well since.
+    #[serde(default)]
+    pub failing_told: u32,
     /// The fingerprint of the last call's name and arguments.
     pub last_call: u64,
     /// How often in a row it was made.
@@ -47,7 +53,22 @@ impl Guards {
         }
         if self.failing(limits) {
             self.failing_steps = 0;
+            self.failing_told = self.failing_told.saturating_add(1);
         }
+    }
+
+    /// A step is over in which a call went well, or none did.
+    pub(crate) fn step(&mut self, any_ok: bool) {
+        if any_ok {
+            (self.failing_steps, self.failing_told) = (0, 0);
+        } else {
+            self.failing_steps = self.failing_steps.saturating_add(1);
+        }
+    }
+
+    /// The model was told so often as it is told, and still every call fails.
+    pub(crate) fn hopeless(&self, limits: &LoopLimits) -> bool {
+        self.failing_told >= FAILING_TOLD && self.failing(limits)
     }
 
     /// The model was told, and made the same call once more.
@@ -164,6 +185,26 @@ mod tests {
         assert!(guards.note(&limits).is_none() && !guards.looping());
         assert!(guards.would_loop([("Ls", &json!({}))]));
         assert!(!guards.would_loop([("Grep", &json!({})), ("Ls", &json!({}))]));
+    }
+
+    #[test]
+    fn a_model_is_told_three_times_that_everything_fails_and_one_call_that_goes_well_forgives_all() {
+        let limits = LoopLimits::default();
+        let mut guards = Guards::default();
+        let mut fail = |guards: &mut Guards| {
+            let told = guards.note(&limits).is_some() && !guards.hopeless(&limits);
+            guards.told(&limits);
+            guards.step(false);
+            told
+        };
+        let told = |guards: &mut Guards, fail: &mut dyn FnMut(&mut Guards) -> bool| {
+            (0..12).filter(|_| fail(guards)).count()
+        };
+        assert_eq!(told(&mut guards, &mut fail), 3);
+        assert!(guards.hopeless(&limits), "{guards:?}");
+        guards.step(true);
+        assert!(!guards.hopeless(&limits) && guards.note(&limits).is_none());
+        assert_eq!(told(&mut guards, &mut fail), 3);
     }
 
     #[test]

@@ -85,6 +85,11 @@ fn decide_next(durable: &Durable, turn: &Turn, joining: bool, draft: &Draft<'_, 
         let message = "the model made the same tool call again after it was told that it repeats itself";
         return end(EndReason::LoopDetected, "loop_detected", message);
     }
+    if turn.guards.hopeless(&durable.limits()) {
+        let message = "every tool call of many steps failed, and the model went on after it was told; see what the calls say \
+                       (loop.failing_steps sets how soon this is)";
+        return end(EndReason::ToolError, "tool_error", message);
+    }
     match stop {
         StopReason::MaxTokens => {
             let message =

@@ -293,3 +293,16 @@ fn a_call_that_the_server_cannot_read_is_tried_once_more_and_then_told() {
     world.say("Done.");
     assert_eq!(world.reason(), EndReason::Completed);
 }
+
+#[test]
+fn a_model_that_goes_on_after_three_notes_ends_with_tool_error() {
+    let mut world = World::running(LoopLimits::default());
+    for n in 0..12 {
+        assert_eq!(world.notes().len(), n / 3, "step {n}");
+        world.tool_step("Read", json!({"n": n}), failing());
+    }
+    assert_eq!(
+        (world.reason(), world.state(), world.notes().len()),
+        (EndReason::ToolError, RunState::Failed, 3)
+    );
+}
