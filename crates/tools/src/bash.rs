@@ -1,6 +1,7 @@
 //! Bash: a command under the session's warden.
 
 use crate::catalog::object;
+use crate::command_line;
 use crate::context::{Finished, Spilled, ToolContext, ToolLimits};
 use crate::prepared::Prepared;
 use crate::refusal::{Code, from_sandbox};
@@ -79,6 +80,7 @@ impl Tool for Bash {
 
     /// Some models mean seconds, some milliseconds; nobody means less than a second.
     fn adapt(&self, input: &mut Map<String, Value>) {
+        command_line::whole(input);
         if !input.contains_key("timeout_ms")
             && let Some(timeout) = input.shift_remove("timeout")
         {

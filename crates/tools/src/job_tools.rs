@@ -2,6 +2,7 @@
 
 use crate::bash;
 use crate::catalog::object;
+use crate::command_line;
 use crate::context::{Finished, ToolContext, ToolLimits};
 use crate::job::Job;
 use crate::jobs::JobEnding;
@@ -14,7 +15,7 @@ use agentd_protocol::{EffectClass, ToolOutcome, ToolStatus, Truncated};
 use agentd_sandbox::{
     AtTerminal, CaptureLimits, CollectSpec, Keyboard, Running, SandboxError, TerminalSize, Warden,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -75,6 +76,10 @@ impl Tool for BashStart {
 
     fn subject(&self, input: &Value) -> Result<About, ToolOutcome> {
         About::command("command", input)
+    }
+
+    fn adapt(&self, input: &mut Map<String, Value>) {
+        command_line::whole(input);
     }
 
     fn runs(&self) -> Runs {

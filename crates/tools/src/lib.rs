@@ -15,6 +15,7 @@ mod bash;
 mod binding;
 mod catalog;
 mod change_set;
+mod command_line;
 mod context;
 mod ctags;
 mod declared;

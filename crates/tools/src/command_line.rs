@@ -1,0 +1,104 @@
+//! Command lines as models of other runtimes give them: a list of words, or with the directory apart.
+
+use serde_json::{Map, Value};
+
+/// How the directory of a command is called elsewhere.
+const DIRECTORY: [&str; 5] = ["workdir", "cwd", "working_directory", "directory", "dir"];
+const SHELLS: [&str; 6] = ["bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash"];
+
+/// Makes one line of it, so that what is judged and approved is what runs: `{command: ["ls"], workdir: "src"}` means
+/// `cd -- src && ls`.
+pub(crate) fn whole(given: &mut Map<String, Value>) {
+    if let Some(line) = given
+        .get("command")
+        .and_then(Value::as_array)
+        .and_then(|words| line(words))
+    {
+        given.insert("command".to_owned(), Value::String(line));
+    }
+    let Some(command) = given.get("command").and_then(Value::as_str).map(str::to_owned) else {
+        return;
+    };
+    let Some(name) = DIRECTORY
+        .into_iter()
+        .find(|name| given.get(*name).is_some_and(Value::is_string))
+    else {
+        return;
+    };
+    let Some(Value::String(directory)) = given.shift_remove(name) else {
+        return;
+    };
+    if !matches!(directory.as_str(), "" | "." | "./") {
+        given.insert("command".to_owned(), Value::String(below(&directory, &command)));
+    }
+}
+
+/// `["bash", "-lc", SCRIPT]` is the script; other words are quoted.
+fn line(words: &[Value]) -> Option<String> {
+    let words: Vec<&str> = words.iter().map(Value::as_str).collect::<Option<_>>()?;
+    match words.as_slice() {
+        [] => None,
+        [shell, "-c" | "-lc", script] if SHELLS.contains(shell) => Some((*script).to_owned()),
+        words => Some(
+            words
+                .iter()
+                .map(|word| quoted(word))
+                .collect::<Vec<_>>()
+                .join(" "),
+        ),
+    }
+}
+
+/// No part of the command runs elsewhere when the directory is not there.
+fn below(directory: &str, command: &str) -> String {
+    let directory = quoted(directory);
+    if command.contains([';', '|', '&', '\n']) {
+        format!("cd -- {directory} && {{\n{command}\n}}")
+    } else {
+        format!("cd -- {directory} && {command}")
+    }
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_list_or_a_directory_beside_the_command_becomes_one_line() {
+        let rows = [
+            (json!({"command": "ls"}), "ls"),
+            (json!({"command": ["bash", "-lc", "echo $X"]}), "echo $X"),
+            (
+                json!({"command": ["grep", "it's", "a b"]}),
+                r"grep 'it'\''s' 'a b'",
+            ),
+            (json!({"command": "make", "workdir": "src"}), "cd -- src && make"),
+            (json!({"command": "make", "cwd": "."}), "make"),
+            (json!({"command": ["ls"], "cwd": "a b"}), "cd -- 'a b' && ls"),
+            (
+                json!({"command": "a; b", "workdir": "-x"}),
+                "cd -- -x && {\na; b\n}",
+            ),
+        ];
+        for (given, expected) in rows {
+            let mut given = given.as_object().unwrap().clone();
+            whole(&mut given);
+            assert_eq!(Value::Object(given), json!({ "command": expected }));
+        }
+        // What cannot be meant stays, and is refused with the schema.
+        let strange = json!({"command": [1], "workdir": "x"});
+        let mut given = strange.as_object().unwrap().clone();
+        whole(&mut given);
+        assert_eq!(Value::Object(given), strange);
+    }
+}
