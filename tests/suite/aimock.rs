@@ -218,8 +218,13 @@ async fn thinking_is_sent_back_in_tool_loops_as_it_came() {
 
 async fn people_see_thoughts_who_ask_for_them(daemon: &Daemon, model: &str) {
     let prompt = "Please look around.";
+    let workdir = daemon.workdir(model);
     for flags in [&["--show-thinking"][..], &[]] {
-        let run = [&["run", "--model", model, "--mode", "yolo", prompt], flags].concat();
+        let run = [
+            &["run", "--model", model, "--mode", "yolo", "-C", &workdir, prompt],
+            flags,
+        ]
+        .concat();
         let done = daemon.agentctl(&run).await;
         let thought = done.stderr.contains("~ First I look twice.\n");
         assert_eq!(

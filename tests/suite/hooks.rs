@@ -128,6 +128,40 @@ async fn each_of_the_eleven_events_is_told_as_json_to_a_hook_in_the_sandbox() {
     let kinds = told(&daemon, "Notification").await;
     assert_eq!(kinds[0]["kind"], "approval");
     trace_has_the_stages(&daemon, &parent).await;
+    model_calls_are_in_the_trace_and_in_the_log(&daemon, &parent).await;
+}
+
+/// The trace has each request with its settings and the last messages; the log has a line for each answer.
+async fn model_calls_are_in_the_trace_and_in_the_log(daemon: &Daemon, session: &str) {
+    let read =
+        |name: &str| std::fs::read_to_string(daemon.data_dir().join("logs").join(name)).unwrap_or_default();
+    let sent = || {
+        let text = read("trace.jsonl");
+        let records = text
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let mine =
+            records.filter(|record| record["session"] == session && record["event"] == "llm_request_sent");
+        mine.map(|record| record["data"].clone()).collect::<Vec<_>>()
+    };
+    eventually("both requests are in the trace", || sent().len() == 2).await;
+    let counts: Vec<_> = sent()
+        .iter()
+        .map(|data| data["messages_count"].as_u64().unwrap())
+        .collect();
+    assert_eq!(counts, [1, 3], "{:?}", sent());
+    assert!(
+        sent()[0]["base_url"]
+            .as_str()
+            .unwrap()
+            .starts_with("http://127.0.0.1:")
+    );
+    assert_eq!(sent()[1]["last_messages"][0]["role"], "user");
+    eventually("the answers are in the log", || {
+        let answered = |line: &str| line.contains("the model answered") && line.contains(session);
+        read("agentd.log").lines().filter(|line| answered(line)).count() == 2
+    })
+    .await;
 }
 
 /// The seven stages of the one call of a session, each once and in order.

@@ -25,5 +25,5 @@ pub use handle::{CallError, Handle, Pointer};
 pub use kid::spawn_kid;
 pub use kids::{Down, Kids};
 pub use restart::RestartWindow;
-pub use stages::{CallStage, StageDone, Stages};
+pub use stages::{CallStage, RequestSent, StageDone, Traced, Tracer};
 pub use store_port::{Read, StoreMsg};

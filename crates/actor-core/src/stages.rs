@@ -1,9 +1,10 @@
-//! The stages of tool calls, told to the trace while it is on. Nothing depends on them.
+//! The stages of tool calls and the requests to models, told to the trace while it is on. Nothing depends on them.
 
-use agentd_protocol::{SessionId, Timestamp, ToolCallId, TurnId};
+use agentd_protocol::{CallId, Message, SessionId, Timestamp, ToolCallId, TurnId};
+use std::sync::Arc;
 use tokio::sync::mpsc;
 
-/// Stages that wait to be written; beyond that they are lost.
+/// Records that wait to be written; beyond that they are lost.
 const QUEUE: usize = 4_096;
 
 /// Where a call is on its way from the model's words to its result.
@@ -73,14 +74,54 @@ pub struct StageDone {
     pub ms: Option<u64>,
 }
 
+/// A request to a model, as it is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequestSent {
+    /// When.
+    pub at: Timestamp,
+    /// Whose.
+    pub session: SessionId,
+    /// In which turn.
+    pub turn: Option<TurnId>,
+    /// In which step of it.
+    pub step: u32,
+    /// The call.
+    pub call: CallId,
+    /// The attempt.
+    pub attempt: u32,
+    /// The protocol, as the configuration names it.
+    pub api_mode: String,
+    /// Where the server is.
+    pub base_url: String,
+    /// The provider's model id.
+    pub model: String,
+    /// Absent: the model's own.
+    pub temperature: Option<f64>,
+    /// Tokens of the answer.
+    pub max_tokens: u32,
+    /// Messages of the conversation.
+    pub messages: usize,
+    /// The last of them.
+    pub last: Vec<Arc<Message>>,
+}
+
+/// What the trace is told that no log has.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Traced {
+    /// A call left a stage.
+    Stage(StageDone),
+    /// A request was sent.
+    Request(Box<RequestSent>),
+}
+
 /// The way to the trace, if there is one.
 #[derive(Debug, Clone, Default)]
-pub struct Stages(Option<mpsc::Sender<StageDone>>);
+pub struct Tracer(Option<mpsc::Sender<Traced>>);
 
-impl Stages {
+impl Tracer {
     /// A way, and its other end.
     #[must_use]
-    pub fn channel() -> (Self, mpsc::Receiver<StageDone>) {
+    pub fn channel() -> (Self, mpsc::Receiver<Traced>) {
         let (to, from) = mpsc::channel(QUEUE);
         (Self(Some(to)), from)
     }
@@ -92,9 +133,9 @@ impl Stages {
     }
 
     /// Tells it; a full queue loses it.
-    pub fn tell(&self, done: StageDone) {
+    pub fn tell(&self, traced: Traced) {
         if let Some(to) = &self.0 {
-            let _ = to.try_send(done);
+            let _ = to.try_send(traced);
         }
     }
 }

@@ -165,7 +165,7 @@ impl Api {
         for (name, words) in files {
             let _ = writeln!(text, "/{name}  {words}");
         }
-        text.push_str("@path attaches a file, @path:10-20 some lines of it, @directory/ a list");
+        text.push_str("@path attaches a file or an image, @path:10-20 some lines of it, @directory/ a list");
         Ok(text)
     }
 }

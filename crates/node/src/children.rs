@@ -3,8 +3,8 @@
 pub(crate) use crate::child::Child;
 use crate::reload::Present;
 use agentd_actor_kit::{
-    Clock, FeedMsg, GateMsg, Handle, ModelMsg, Pointer, Stages, StoreMsg, SubagentPort, SupervisorMsg,
-    ToolMsg,
+    Clock, FeedMsg, GateMsg, Handle, ModelMsg, Pointer, StoreMsg, SubagentPort, SupervisorMsg, ToolMsg,
+    Tracer,
 };
 use agentd_hooks::{Hooks, WardenLaunch};
 use agentd_index::{IndexMsg, Indexer, IndexerArgs};
@@ -38,7 +38,7 @@ pub(crate) struct ChildArgs {
     pub(crate) executor: ExecutorArgs,
     pub(crate) indexer: IndexerArgs,
     pub(crate) clock: Clock,
-    pub(crate) stages: Stages,
+    pub(crate) stages: Tracer,
     pub(crate) subagents: Arc<SubagentPort>,
     pub(crate) home: Option<String>,
 }

@@ -11,7 +11,7 @@ use crate::scribe::Scribe;
 use crate::scribe_audit::Audit;
 use crate::start::Ground;
 use crate::view::{View, model_note};
-use agentd_actor_kit::{Clock, StageDone, Stages, SupervisorMsg};
+use agentd_actor_kit::{Clock, SupervisorMsg, Traced, Tracer};
 use agentd_api::{Api, NodeFacts, Parts, StopRequest, SubagentApi};
 use agentd_mcp::Pool;
 use agentd_provider::demo::Demo;
@@ -253,7 +253,7 @@ impl Node {
 fn beside(
     args: &NodeArgs,
     (handles, backend): (&Handles, &Arc<dyn Backend>),
-    (stages, reloads): (Option<mpsc::Receiver<StageDone>>, mpsc::Receiver<Value>),
+    (stages, reloads): (Option<mpsc::Receiver<Traced>>, mpsc::Receiver<Value>),
     clock: Clock,
 ) -> Result<Vec<JoinHandle<()>>, NodeError> {
     let settings = &args.loaded.settings;
@@ -319,11 +319,11 @@ fn facts(loaded: &Loaded, paths: &Paths, clock: Clock, sandboxing: &Sandboxing) 
 }
 
 /// The stages of calls are told only where they are written.
-fn stages(settings: &Settings) -> (Stages, Option<mpsc::Receiver<StageDone>>) {
+fn stages(settings: &Settings) -> (Tracer, Option<mpsc::Receiver<Traced>>) {
     if !settings.log.trace {
-        return (Stages::default(), None);
+        return (Tracer::default(), None);
     }
-    let (stages, told) = Stages::channel();
+    let (stages, told) = Tracer::channel();
     (stages, Some(told))
 }
 
@@ -344,7 +344,7 @@ fn scribe(
     settings: &Settings,
     paths: &Paths,
     handles: &Handles,
-    (committed, stages, reloads): (u64, Option<mpsc::Receiver<StageDone>>, mpsc::Receiver<Value>),
+    (committed, stages, reloads): (u64, Option<mpsc::Receiver<Traced>>, mpsc::Receiver<Value>),
 ) -> Result<Option<JoinHandle<()>>, NodeError> {
     let (max_bytes, files) = (settings.log.max_bytes, settings.log.files);
     let (trace, audit) = (paths.logs().join("trace.jsonl"), paths.logs().join("audit.jsonl"));

@@ -5,7 +5,7 @@
 use crate::rotated::Rotated;
 use crate::scribe_audit::Audit;
 use crate::trace_lines;
-use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StageDone, StoreMsg, Viewer};
+use agentd_actor_kit::{FeedFrame, FeedMsg, Handle, Read, StoreMsg, Traced, Viewer};
 use agentd_protocol::{Event, EventBody, SessionId};
 use futures_util::FutureExt as _;
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub(crate) struct Scribe {
     pub(crate) store: Handle<StoreMsg>,
     steps: BTreeMap<SessionId, u32>,
     cursor: Option<u64>,
-    stages: Option<mpsc::Receiver<StageDone>>,
+    stages: Option<mpsc::Receiver<Traced>>,
     reloads: Option<mpsc::Receiver<Value>>,
     /// A reload that is not in the audit file yet.
     reload: Option<Value>,
@@ -62,10 +62,10 @@ impl Scribe {
         }
     }
 
-    /// It also writes down the stages of calls and the reloads, which no log has.
+    /// It also writes down the stages of calls, the requests to models and the reloads, which no log has.
     pub(crate) fn hearing(
         mut self,
-        stages: Option<mpsc::Receiver<StageDone>>,
+        stages: Option<mpsc::Receiver<Traced>>,
         reloads: mpsc::Receiver<Value>,
     ) -> Self {
         self.stages = stages;
@@ -120,7 +120,7 @@ impl Scribe {
             let frame = tokio::select! {
                 frame = frames.recv() => frame,
                 Some(done) = next(&mut self.stages) => {
-                    self.write_stage(&done);
+                    self.write_traced(&done);
                     continue;
                 }
                 Some(reload) = next(&mut self.reloads) => {
@@ -151,9 +151,9 @@ impl Scribe {
         Ok(())
     }
 
-    fn write_stage(&mut self, done: &StageDone) {
+    fn write_traced(&mut self, done: &Traced) {
         if let Some(file) = &mut self.trace {
-            write_line(file, &trace_lines::stage(done));
+            write_line(file, &trace_lines::traced(done));
         }
     }
 

@@ -5,7 +5,7 @@ use crate::error::NodeError;
 use crate::node::NodeArgs;
 use crate::paths::Paths;
 use crate::reload::Present;
-use agentd_actor_kit::{Clock, Stages};
+use agentd_actor_kit::{Clock, Tracer};
 use agentd_permission_gate::RuleProblem;
 use agentd_prompt::Places;
 use agentd_provider::{Registry as Models, demo, http_client, probe_local, resolve};
@@ -161,7 +161,7 @@ pub(crate) async fn child_args(
     settings: &Arc<Settings>,
     Ground { backend, http }: &Ground,
     present: &Present,
-    (clock, stages): (Clock, Stages),
+    (clock, stages): (Clock, Tracer),
 ) -> Result<ChildArgs, NodeError> {
     let executor = executor(settings, &args.environment, &args.paths).await?;
     let servers = crate::tool_servers::pool(&settings.mcp, &args.environment, &executor)?;

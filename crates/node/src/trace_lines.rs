@@ -1,10 +1,11 @@
 //! What the side files say of an event: pure, one event in, lines out.
 
-use agentd_actor_kit::StageDone;
+use agentd_actor_kit::{RequestSent, StageDone, Traced};
 use agentd_protocol::{
-    ApprovalKind, Block, Event, EventBody, ModelFinished, ToolFinished, TurnFinished, VerdictKind,
+    ApprovalKind, Block, Event, EventBody, Message, ModelFinished, ToolFinished, TurnFinished, VerdictKind,
 };
 use serde_json::{Value, json};
+use std::sync::Arc;
 
 /// Characters of a message that a trace shows.
 const MESSAGE_PREVIEW: usize = 200;
@@ -67,8 +68,54 @@ pub(crate) fn trace(event: &Event, step: Option<u32>) -> Vec<Value> {
     }
 }
 
+/// The record of what no log has.
+pub(crate) fn traced(traced: &Traced) -> Value {
+    match traced {
+        Traced::Stage(done) => stage(done),
+        Traced::Request(sent) => request(sent),
+    }
+}
+
+/// The record of a request as it is sent: where, with what settings, how many messages, and the last of them.
+fn request(sent: &RequestSent) -> Value {
+    let seen = |message: &Arc<Message>| {
+        let (role, said) = (message.role, said(&message.content));
+        json!({"role": role, "preview": preview(&said, MESSAGE_PREVIEW)})
+    };
+    let last: Vec<Value> = sent.last.iter().map(seen).collect();
+    json!({"at": sent.at, "trace_id": sent.turn, "session": sent.session, "step": sent.step, "event": "llm_request_sent",
+        "data": {"call": sent.call, "attempt": sent.attempt, "model": sent.model, "api_mode": sent.api_mode,
+            "base_url": place(&sent.base_url), "temperature": sent.temperature, "max_tokens": sent.max_tokens,
+            "messages_count": sent.messages, "last_messages": last}})
+}
+
+/// An address without what may be a credential: its query, and a user before the host (I8).
+fn place(url: &str) -> String {
+    let bare = url.split(['?', '#']).next().unwrap_or_default();
+    match bare.split_once("://") {
+        Some((scheme, rest)) => {
+            let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+            let host = host.rsplit('@').next().unwrap_or_default();
+            format!("{scheme}://{host}/{path}")
+        }
+        None => bare.to_owned(),
+    }
+}
+
+/// A message in words: its texts, calls and results.
+fn said(content: &[Block]) -> String {
+    let piece = |block: &Block| match block {
+        Block::Text { text } => text.clone(),
+        Block::ToolUse { name, input, .. } => format!("[{name} {input}]"),
+        Block::ToolResult { content, .. } => format!("[result: {content}]"),
+        Block::Image { media_type, .. } => format!("[{media_type}]"),
+        Block::Thinking { .. } | Block::Unknown => String::new(),
+    };
+    content.iter().map(piece).collect()
+}
+
 /// The record of a stage that a call left: discovery, permission, pre_hook, confirmation, execution, post_hook, formatting.
-pub(crate) fn stage(done: &StageDone) -> Value {
+fn stage(done: &StageDone) -> Value {
     json!({"at": done.at, "trace_id": done.turn, "session": done.session, "step": done.step, "event": "stage_complete",
         "data": {"tool_call": done.tool_call, "stage": done.stage.name(), "outcome": done.outcome, "ms": done.ms}})
 }
@@ -176,7 +223,7 @@ fn preview(text: &str, chars: usize) -> String {
 mod tests {
     use super::*;
     use agentd_protocol::{
-        EVENT_VERSION, Principal, SessionId, SessionPaused, Stamp, Timestamp, Verdict, VerdictGiven,
+        EVENT_VERSION, Principal, Role, SessionId, SessionPaused, Stamp, Timestamp, Verdict, VerdictGiven,
     };
 
     fn event(body: EventBody) -> Event {
@@ -248,6 +295,39 @@ mod tests {
         let wanted = json!({"at": "2025-11-20T09:00:00.123Z", "trace_id": null, "session": SessionId::NIL, "step": 2,
             "event": "stage_complete", "data": data});
         assert_eq!(stage(&done), wanted);
+    }
+
+    #[test]
+    fn a_request_says_where_it_goes_with_what_settings_and_its_last_messages() {
+        let message = |role, text: String| {
+            let content = vec![Block::text(text)];
+            Arc::new(Message { role, content })
+        };
+        let sent = Traced::Request(Box::new(RequestSent {
+            at: Timestamp(1_763_629_200_123),
+            session: SessionId::NIL,
+            turn: None,
+            step: 2,
+            call: agentd_protocol::CallId::NIL,
+            attempt: 1,
+            api_mode: "openai-chat".into(),
+            base_url: "http://me:secret@127.0.0.1:1/v1?key=secret".into(),
+            model: "m".into(),
+            temperature: Some(0.2),
+            max_tokens: 8_192,
+            messages: 12,
+            last: vec![
+                message(Role::User, "go ".repeat(100)),
+                message(Role::Assistant, "on".into()),
+            ],
+        }));
+        let record = traced(&sent);
+        assert_eq!(record["event"], "llm_request_sent");
+        let last = json!([{"role": "user", "preview": format!("{}go…", "go ".repeat(66))}, {"role": "assistant", "preview": "on"}]);
+        let wanted = json!({"call": agentd_protocol::CallId::NIL, "attempt": 1, "model": "m", "api_mode": "openai-chat",
+            "base_url": "http://127.0.0.1:1/v1", "temperature": 0.2, "max_tokens": 8_192, "messages_count": 12,
+            "last_messages": last});
+        assert_eq!(record["data"], wanted);
     }
 
     #[test]

@@ -190,6 +190,7 @@ impl Shell {
             ToolProtocol::JsonText => self.kit.offered().to_vec(),
         };
         let (call, attempt) = (start.call, start.attempt);
+        self.sends((call, attempt), &spec);
         let job = ModelJob {
             to: self.me.clone(),
             call,

@@ -43,6 +43,10 @@ impl Shell {
             CallEvent::Delta(delta, _credit) => return self.fragment(call, attempt, delta).await,
             CallEvent::Answered(answer) => {
                 self.model = None;
+                tracing::info!(
+                    session = %self.session, %call, attempt, stop = ?answer.stop_reason,
+                    tokens = answer.usage.total(), ms = answer.latency.total_ms, "the model answered"
+                );
                 return self
                     .advance(Input::ModelAnswered {
                         call,
@@ -53,6 +57,7 @@ impl Shell {
             }
             CallEvent::Failed(failure) => {
                 self.model = None;
+                tracing::warn!(session = %self.session, %call, attempt, class = ?failure.class, "the model call failed");
                 return self
                     .advance(Input::ModelFailed {
                         call,

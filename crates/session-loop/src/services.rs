@@ -3,7 +3,7 @@
 use crate::ask::Sharing;
 use crate::models::Models;
 use crate::workers::Workers;
-use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, Stages, StoreMsg, SubagentPort, ToolMsg};
+use agentd_actor_kit::{Clock, FeedMsg, GateMsg, Handle, StoreMsg, SubagentPort, ToolMsg, Tracer};
 use agentd_hooks::Hooks;
 use agentd_protocol::SandboxLevel;
 use agentd_settings::Live;
@@ -38,7 +38,7 @@ pub struct Services {
     /// Who makes the first events of sub-agents.
     pub subagents: Arc<SubagentPort>,
     /// Where the stages of calls are told.
-    pub stages: Stages,
+    pub stages: Tracer,
     /// Settings of the core; a session has those of the moment when it was loaded.
     pub config: Live<Config>,
     /// How commands are confined.

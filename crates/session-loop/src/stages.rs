@@ -1,23 +1,27 @@
-//! What the trace is told of the calls of a loop: each stage that a call leaves, and how long it was in it.
+//! What the trace is told of a loop: each request to a model, each stage that a tool call leaves, and how long it took.
 
 use crate::shell::Shell;
-use agentd_actor_kit::{CallStage, StageDone, Stages};
+use agentd_actor_kit::{CallStage, RequestSent, StageDone, Traced, Tracer};
 use agentd_protocol::{
-    ApprovalId, ApprovalKind, Decision, Event, EventBody, OpenApproval, Timestamp, ToolCallId, ToolStatus,
-    VerdictKind,
+    ApprovalId, ApprovalKind, CallId, Decision, Event, EventBody, OpenApproval, Timestamp, ToolCallId,
+    ToolStatus, VerdictKind,
 };
+use agentd_provider::ModelSpec;
 use std::collections::BTreeMap;
+
+/// Messages of a request that the trace gets: all of them in each request would be more than anybody reads.
+const LAST_MESSAGES: usize = 8;
 
 /// Where the calls of a loop are. Empty while nobody reads the trace.
 #[derive(Debug, Default)]
 pub(crate) struct Track {
-    stages: Stages,
+    stages: Tracer,
     since: BTreeMap<ToolCallId, Timestamp>,
     asking: BTreeMap<ApprovalId, ToolCallId>,
 }
 
 impl Track {
-    pub(crate) fn new(stages: Stages, open: &[OpenApproval]) -> Self {
+    pub(crate) fn new(stages: Tracer, open: &[OpenApproval]) -> Self {
         let mut track = Self {
             stages,
             ..Self::default()
@@ -48,7 +52,7 @@ impl Shell {
         let now = self.services.clock.now();
         let since = self.track.since.insert(tool_call, now);
         let turn = self.agent.durable().turn.as_ref();
-        self.track.stages.tell(StageDone {
+        self.track.stages.tell(Traced::Stage(StageDone {
             at: now,
             session: self.session,
             turn: turn.map(|turn| turn.id),
@@ -57,7 +61,35 @@ impl Shell {
             stage,
             outcome: outcome.to_owned(),
             ms: since.map(|since| now.since_ms(since)),
-        });
+        }));
+    }
+
+    /// A request goes to a model.
+    pub(crate) fn sends(&self, (call, attempt): (CallId, u32), spec: &ModelSpec) {
+        if !self.track.stages.is_on() {
+            return;
+        }
+        let turn = self.agent.durable().turn.as_ref();
+        let messages = self.transcript.messages();
+        let before = messages.len().saturating_sub(LAST_MESSAGES);
+        self.track.stages.tell(Traced::Request(Box::new(RequestSent {
+            at: self.services.clock.now(),
+            session: self.session,
+            turn: turn.map(|turn| turn.id),
+            step: turn.map_or(0, |turn| turn.steps),
+            call,
+            attempt,
+            api_mode: serde_json::to_value(spec.dialect)
+                .ok()
+                .and_then(|name| name.as_str().map(str::to_owned))
+                .unwrap_or_default(),
+            base_url: spec.base_url.clone(),
+            model: spec.model.clone(),
+            temperature: spec.temperature,
+            max_tokens: spec.max_output,
+            messages: messages.len(),
+            last: messages.iter().skip(before).cloned().collect(),
+        })));
     }
 
     /// What facts say of stages.

@@ -3,7 +3,7 @@
 use super::peers::{Feed, Gate, Root, Store, Strings, Tools, Trick};
 use super::puppets::{HookPuppet, HookPuppets, Job, ModelPuppet, Puppets, ToolPuppet};
 use crate::{Bounds, LoopSupervisor, SupervisorArgs};
-use agentd_actor_kit::{Clock, Done, Handle, Pointer, Routed, Stages, SupervisorMsg, SupervisorStats};
+use agentd_actor_kit::{Clock, Done, Handle, Pointer, Routed, SupervisorMsg, SupervisorStats, Tracer};
 use agentd_hooks::Hooks;
 use agentd_protocol::{
     Block, Budget, Event, EventBody, Fault, HookEvent, LoopLimits, PermissionMode, Principal, RunState,
@@ -115,7 +115,7 @@ async fn services(
         }),
         remote: None,
         hooks,
-        stages: Stages::default(),
+        stages: Tracer::default(),
         subagents: Arc::default(),
         sandbox: SandboxLevel::None,
         sharing: Sharing::default(),

@@ -5,8 +5,8 @@ use crate::children::{Child, ChildArgs, Handles};
 use crate::reload::Present;
 use crate::root::{Health, Tree};
 use agentd_actor_kit::{
-    CallError, Clock, Done, FeedFrame, FeedMsg, GateMsg, Handle, ModelMsg, Routed, Stages, SupervisorMsg,
-    ToolMsg, Viewer,
+    CallError, Clock, Done, FeedFrame, FeedMsg, GateMsg, Handle, ModelMsg, Routed, SupervisorMsg, ToolMsg,
+    Tracer, Viewer,
 };
 use agentd_index::{IndexerArgs, Limits, ReadRule};
 use agentd_protocol::{
@@ -85,7 +85,7 @@ impl World {
             },
             present: Present::new(settings.into(), models()),
             clock,
-            stages: Stages::default(),
+            stages: Tracer::default(),
             subagents: Arc::default(),
         };
         let tree = Tree::start(child_args).await.unwrap();
