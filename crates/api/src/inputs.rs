@@ -8,7 +8,8 @@ use crate::validate;
 use agentd_actor_kit::SupervisorMsg;
 use agentd_fault_points as fault;
 use agentd_protocol::{
-    CancelInputParams, CancelTurnParams, Done, Fault, Principal, QueuedInput, SendParams, Sent, SessionParams,
+    Block, CancelInputParams, CancelTurnParams, Done, Fault, Principal, QueuedInput, SendParams, Sent,
+    SessionId, SessionParams,
 };
 use agentd_turn::{Command, NewInput};
 use serde_json::Value;
@@ -36,6 +37,7 @@ impl Api {
         } else {
             (params.content, Vec::new())
         };
+        let content = self.given_to(session, params.agent.as_deref(), content).await?;
         let input = NewInput {
             content,
             delivery: params.delivery,
@@ -45,6 +47,31 @@ impl Api {
         let reply = self.route(who, session, Command::Send(input), key.clone()).await;
         let sent = reply.and_then(|reply| reply.sent());
         self.settle(key, sent.map(|sent| Sent { notices, ..sent })).await
+    }
+
+    /// An input that a custom agent shall see to: the session's model starts it as a sub-agent, whose rights are at most
+    /// the session's.
+    async fn given_to(
+        &self,
+        session: SessionId,
+        agent: Option<&str>,
+        mut content: Vec<Block>,
+    ) -> Result<Vec<Block>, Fault> {
+        let Some(name) = agent else { return Ok(content) };
+        let (created, _) = self.first(session).await?;
+        self.definition(Some(name), &created.workdir).await?;
+        if !created.tools.iter().any(|tool| tool == "Task") {
+            return Err(Fault::invalid(
+                "no_subagents",
+                "this session has no tool Task, so it cannot start an agent",
+            )
+            .hint(format!("agentctl run --agent {name} starts a session of its own")));
+        }
+        content.push(Block::text(format!(
+            "\n\n[The agent {name:?} shall do this: call Task with agent {name:?} and a prompt that says all it has to know, \
+             then tell what came of it.]"
+        )));
+        Ok(content)
     }
 
     pub(crate) async fn cancel_input(

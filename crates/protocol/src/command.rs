@@ -125,6 +125,8 @@ params! {
         key: Option<String>,
         /// The model for the turn it starts.
         model: Option<String>,
+        /// The custom agent that shall do it, as a sub-agent.
+        agent: Option<String>,
         /// It is typed by a person: `@path` attaches files, `/plan` and the like are commands.
         commands: bool,
     }

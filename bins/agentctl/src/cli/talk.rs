@@ -252,6 +252,9 @@ pub(crate) struct SendArgs {
     /// The model for the turn that the message starts
     #[arg(long, value_name = "NAME", add = ArgValueCompleter::new(models))]
     pub(crate) model: Option<String>,
+    /// Have this custom agent do it, as a sub-agent of the session
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
     /// Attach an image file to the message; may be repeated
     #[arg(long = "image", value_name = "FILE")]
     pub(crate) images: Vec<PathBuf>,

@@ -36,6 +36,7 @@ pub(crate) async fn send(ctx: &mut Ctx, args: &SendArgs) -> Result<Exit, Failure
             .map(|(_, delivery)| delivery),
         key: args.key.clone(),
         model: args.model.clone(),
+        agent: args.agent.clone(),
         commands: args.commands,
     };
     let entered = enter(&client, params).await?;

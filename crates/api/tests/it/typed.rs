@@ -265,3 +265,28 @@ async fn the_prompt_stays_what_it_was_when_the_files_change() {
     );
     assert!(before["text"].as_str().unwrap().contains("Use tabs."));
 }
+
+#[tokio::test]
+async fn a_message_is_given_to_a_custom_agent_by_a_session_that_may_start_some() {
+    let h = Harness::start().await;
+    write(
+        &h,
+        ".agentd/agents/reviewer.md",
+        "---\nname: reviewer\ndescription: reviews\n---\nReview.\n",
+    );
+    h.session("a").await;
+    let send = |session: &str, agent: &str| {
+        h.call(
+            "input.send",
+            json!({ "session": session, "content": text("look at it"), "agent": agent }),
+        )
+    };
+    send("a", "reviewer").await.unwrap();
+    let said = heard(&h).await;
+    assert_eq!(said[0], "look at it");
+    assert!(said[1].contains("call Task with agent \"reviewer\""), "{said:?}");
+    assert_eq!(send("a", "nobody").await.unwrap_err().code, "unknown_agent");
+    let alone = json!({ "workdir": h.workdir(), "title": "alone", "tools": ["Read"] });
+    h.call("session.create", alone).await.unwrap();
+    assert_eq!(send("alone", "reviewer").await.unwrap_err().code, "no_subagents");
+}
