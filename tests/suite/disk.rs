@@ -63,8 +63,7 @@ fn message(session: &str, key: &str) -> SendParams {
         content: vec![Block::text(PLAN)],
         delivery: Some(Delivery::Queue),
         key: Some(key.to_owned()),
-        model: None,
-        commands: false,
+        ..SendParams::default()
     }
 }
 
