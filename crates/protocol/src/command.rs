@@ -388,15 +388,13 @@ answers! {
         /// US dollars.
         cost_usd: f64,
     }
-}
-
-/// An approval's id in answers of `approval.decide`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decided {
-    /// Which.
-    pub approval: ApprovalId,
-    /// Whose.
-    pub session: SessionId,
-    /// The log's head.
-    pub seq: Seq,
+    /// Answer of `approval.decide`.
+    Decided {
+        /// Which.
+        approval: ApprovalId,
+        /// Whose.
+        session: SessionId,
+        /// The log's head.
+        seq: Seq,
+    }
 }

@@ -1,7 +1,7 @@
 //! What an approval is bound to, and what voids it.
 
 use super::*;
-use crate::Prepared;
+use crate::{Prepared, Subject};
 use agentd_protocol::Binding;
 use serde_json::json;
 
@@ -167,7 +167,6 @@ fn redteam_46_a_call_cannot_ask_for_fewer_walls_more_time_or_another_session() {
         json!({ "command": "ls", "sandbox": "off" }),
         json!({ "command": "ls", "dangerously_disable_sandbox": true }),
         json!({ "command": "ls", "session": "0192" }),
-        json!({ "command": "ls", "workdir": "/" }),
         json!({ "command": "ls", "env": { "LD_PRELOAD": "x" } }),
         json!({ "command": "ls", "timeout_ms": 86_400_000 }),
     ] {
@@ -176,5 +175,12 @@ fn redteam_46_a_call_cannot_ask_for_fewer_walls_more_time_or_another_session() {
     assert_eq!(
         refused("Read", &json!({ "file_path": "a", "session": "0192" })),
         "E_INVALID_ARGS"
+    );
+    // A directory of its own moves no wall: it is a word of the command that is judged, approved and run.
+    let elsewhere = json!({ "command": "ls", "workdir": "/etc" });
+    let command = "cd -- /etc && ls".to_owned();
+    assert_eq!(
+        registry.prepare("Bash", &elsewhere).unwrap().subject,
+        Subject::Command { command }
     );
 }
