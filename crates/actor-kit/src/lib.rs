@@ -13,7 +13,8 @@ mod tool_port;
 
 pub use agentd_actor_core::{
     Alarm, Attached, CallError, CallStage, Clock, Done, Down, FeedEvent, FeedFrame, FeedMsg, Handle, Kids,
-    Pointer, Published, Read, RestartWindow, StageDone, Stages, StoreMsg, Viewer, ViewerId, spawn_kid,
+    Pointer, Published, Read, RequestSent, RestartWindow, StageDone, StoreMsg, Traced, Tracer, Viewer,
+    ViewerId, spawn_kid,
 };
 pub use gate_port::{GateMsg, JudgeRequest};
 pub use model_port::{
