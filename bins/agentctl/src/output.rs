@@ -91,6 +91,11 @@ impl Terminal {
         size.map(|(columns, rows)| (columns.0.into(), rows.0.into()))
     }
 
+    /// Columns of the terminal on stdout, where it shows text as a screen does.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        self.canvas().map(|(columns, _)| columns)
+    }
+
     /// Lines of the terminal on stdout.
     pub(crate) fn height(&self) -> Option<usize> {
         let size = self.stdout.then(terminal_size::terminal_size).flatten();

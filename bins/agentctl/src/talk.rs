@@ -10,6 +10,7 @@ mod draft;
 mod footer;
 mod manner;
 mod pages;
+mod prose;
 mod requests;
 mod screen;
 mod signals;

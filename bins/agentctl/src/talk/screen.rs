@@ -4,12 +4,13 @@ use crate::failure::Failure;
 use crate::follow::News;
 use crate::output::Output;
 use crate::render::{Early, Line, LiveOutput, LiveText, Margin, Rest, Tag, Transcript, below, clean};
+use crate::talk::prose::Prose;
 use crate::talk::thoughts::Thoughts;
 use crate::talk::unfinished::Unfinished;
 use agentd_protocol::{
     Delta, Event, EventBody, FailureClass, Fragment, ModelFailed, OpenApproval, RunState, Status, ToolCallId,
 };
-use agentd_text::Pieces;
+use agentd_text::wrapped;
 
 /// What goes where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,7 @@ pub(crate) struct Screen {
     running: LiveOutput,
     thoughts: Thoughts,
     unfinished: Unfinished,
-    pieces: Pieces,
+    prose: Prose,
     cursor: Cursor,
     /// Inputs are shown, too.
     inputs: bool,
@@ -65,7 +66,7 @@ impl Screen {
             running: LiveOutput::default(),
             thoughts: Thoughts::default(),
             unfinished: Unfinished::default(),
-            pieces: Pieces::default(),
+            prose: Prose::default(),
             cursor: Cursor::Start,
             inputs,
             prompts: false,
@@ -284,6 +285,10 @@ impl Screen {
         match self.place {
             Place::Together => {
                 let text = line.print(out.paint());
+                let text = match out.terminal.columns() {
+                    Some(columns) if line.tag == Tag::Model => wrapped(&text, columns),
+                    _ => text,
+                };
                 out.raw(text.as_bytes())
             }
             Place::Split | Place::TalkOnly if line.tag == Tag::Model => Ok(()),
@@ -300,7 +305,7 @@ impl Screen {
         if text.is_empty() || muted {
             return Ok(());
         }
-        let text = self.pieces.next(text);
+        let text = self.prose.next(text, out.terminal.columns());
         self.put(out, &text)
     }
 
@@ -359,7 +364,7 @@ impl Screen {
             return Ok(false);
         };
         self.unfinished = Unfinished::default();
-        self.pieces = Pieces::default();
+        self.prose = Prose::default();
         self.cursor = Cursor::Start;
         out.raw(erase.as_bytes())?;
         Ok(true)
@@ -367,7 +372,7 @@ impl Screen {
 
     /// The model's text is complete, or void.
     fn end_text(&mut self, out: &mut Output) -> Result<(), Failure> {
-        let held = self.pieces.end();
+        let held = self.prose.end(out.terminal.columns());
         self.put(out, &held)?;
         self.unfinished = Unfinished::default();
         if self.cursor == Cursor::Text {
@@ -379,6 +384,8 @@ impl Screen {
 
     /// What comes next begins a line.
     pub(super) fn break_line(&mut self, out: &mut Output) -> Result<(), Failure> {
+        let held = self.prose.pause(out.terminal.columns());
+        self.put(out, &held)?;
         self.unfinished.bury();
         if self.cursor != Cursor::Start {
             self.cursor = Cursor::Start;
