@@ -1,7 +1,7 @@
 //! The load tool with little numbers: each mode measures something that can be, and leaves whole logs behind. No figure is
 //! compared with a target here: this machine is busy with tests.
 
-use agentd_tests::{binaries, within};
+use agentd_tests::{binaries, skipped, within};
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -132,4 +132,26 @@ async fn cancels_are_measured_under_load() {
 async fn i2_i3_a_soak_with_kills_leaves_whole_logs() {
     let figures = measure("--seed 3 soak --seconds 2 --sessions 4 --steps 2").await;
     positive(&figures, &["rounds", "turns", "logs_checked"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn i6_sessions_on_a_file_system_that_stands_still_are_measured() {
+    for case in ["frozen", "fsfreeze"] {
+        let args = format!("hostile --case {case} --frozen 4 --healthy 2 --steps 2 --rounds 1");
+        let figures = measure(&args).await;
+        let name = |figure: &str| format!("{case}.{figure}");
+        if let Some(why) = figures.get(name("skipped")).and_then(Value::as_str) {
+            skipped("a file system that stands still under the load tool", why);
+            continue;
+        }
+        positive(
+            &figures,
+            &[&name("ratio"), &name("ps_ms.with_frozen.p99"), &name("stop_ms")],
+        );
+        for after in ["thaw", "restart"] {
+            assert_eq!(number(&figures, &name(&format!("go_on_after_{after}"))), 4.0);
+            let failed = number(&figures, &name(&format!("failed_calls_after_{after}")));
+            assert_eq!(failed, 0.0, "{case} after {after}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ pub(crate) const KEY: &str = "AGENTD_BENCH_KEY";
 /// The daemon, and how it is set up.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DaemonArgs {
-    /// Use this daemon instead of building one
+    /// Use this daemon; without it: the one beside this program if that is optimized, else one that cargo builds
     #[arg(long, global = true, value_name = "PATH")]
     pub(crate) agentd: Option<PathBuf>,
     /// Use this model server instead of our own (it must follow our plans to be comparable)
@@ -111,6 +111,7 @@ default = "bench"
 mode = "yolo"
 [node]
 idle_passivate = "1s"
+drain_timeout = "5s"
 [limits]
 sessions_hot = 8192
 connections = 4096

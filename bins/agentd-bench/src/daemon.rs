@@ -5,6 +5,7 @@ use crate::model_process::{MannerArgs, ModelProcess};
 use crate::tree::Usage;
 use agentd_client::{Client, ConnectOptions};
 use anyhow::{Context as _, Result, bail};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command as Blocking, Stdio};
 use std::time::{Duration, Instant};
@@ -14,6 +15,8 @@ use tokio::process::{Child, Command};
 
 /// How long the daemon may take to start.
 const START: Duration = Duration::from_secs(60);
+/// Between two tries to start while another daemon has the data.
+const RETRY: Duration = Duration::from_millis(100);
 /// Lines of the file that steps read.
 const FILE_LINES: usize = 1_000;
 
@@ -39,8 +42,9 @@ impl Bench {
     pub(crate) async fn start(args: &DaemonArgs, manner: MannerArgs) -> Result<Self> {
         let agentd = match &args.agentd {
             Some(path) => path.clone(),
-            None => build()?,
+            None => beside().map_or_else(build, Ok)?,
         };
+        let _ = writeln!(std::io::stderr(), "the daemon is {}", agentd.display());
         let model = match args.model_url {
             Some(_) => None,
             None => Some(ModelProcess::start(manner).await?),
@@ -94,6 +98,24 @@ impl Bench {
     /// kill -9.
     pub(crate) async fn kill(&mut self) -> Result<()> {
         self.daemon.kill().await.context("the daemon cannot be killed")
+    }
+
+    /// Starts the next daemon on the same data as soon as the present one lets it. That one is returned: the kernel may keep
+    /// its process for longer.
+    pub(crate) async fn take_over(&mut self) -> Result<Child> {
+        let mut ticks = tokio::time::interval(RETRY);
+        let (daemon, pid, client) = tokio::time::timeout(2 * START, async {
+            loop {
+                ticks.tick().await;
+                if let Ok(next) = launch(&self.agentd, self.dir.path()).await {
+                    return next;
+                }
+            }
+        })
+        .await
+        .context("the daemon keeps its data directory")?;
+        (self.pid, self.client) = (pid, client);
+        Ok(std::mem::replace(&mut self.daemon, daemon))
     }
 
     /// Starts it again on the same data; how long it took until it was ready.
@@ -157,28 +179,39 @@ async fn ready(daemon: &mut Child) -> Result<()> {
     bail!("the daemon ended: {said}")
 }
 
+/// The daemon in the directory of this program, if this is an optimized build: a packaged load tool has no sources.
+fn beside() -> Option<PathBuf> {
+    if cfg!(debug_assertions) {
+        return None;
+    }
+    let agentd = std::env::current_exe().ok()?.with_file_name("agentd");
+    agentd.is_file().then_some(agentd)
+}
+
 /// Builds the daemon in the profile of this program: `cargo run -p agentd-bench` alone does not.
 #[expect(clippy::disallowed_methods, reason = "asks cargo to build the daemon")]
 fn build() -> Result<PathBuf> {
     let exe = std::env::current_exe()?;
-    let agentd = exe.with_file_name("agentd");
-    let profile = exe.parent().context("a program is in a directory")?;
-    let target = profile.parent().context("a profile is in a directory")?;
+    let directory = exe.parent().context("a program is in a directory")?;
+    let target = directory.parent().context("a profile is in a directory")?;
+    let profile = directory
+        .file_name()
+        .and_then(|name| name.to_str())
+        .context("the directory has a name")?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .nth(2)
         .context("two levels below the root")?;
-    let mut cargo = Blocking::new("cargo");
-    cargo
+    let status = Blocking::new("cargo")
         .args(["build", "--locked", "-p", "agentd", "--target-dir"])
         .arg(target)
-        .current_dir(root);
-    if profile.ends_with("release") {
-        cargo.arg("--release");
-    }
-    let status = cargo.status().context("cannot run cargo; give --agentd PATH")?;
+        // The one profile whose directory has another name.
+        .args(["--profile", if profile == "debug" { "dev" } else { profile }])
+        .current_dir(root)
+        .status()
+        .context("cannot run cargo; give --agentd PATH")?;
     if !status.success() {
         bail!("agentd does not build");
     }
-    Ok(agentd)
+    Ok(exe.with_file_name("agentd"))
 }

@@ -81,6 +81,29 @@ impl Watcher {
         }
     }
 
+    /// Waits until each of these sessions has ended so many turns.
+    pub(crate) async fn until_each(&mut self, sessions: &[SessionId], turns: usize) -> Result<()> {
+        let seen = Arc::clone(&self.seen);
+        let late = move || {
+            let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let ended = |session| seen.ends.get(session).map_or(0, Vec::len);
+            sessions.iter().filter(|session| ended(*session) < turns).count()
+        };
+        let there = self.ended.wait_for(|_| late() == 0);
+        let there = tokio::time::timeout(PATIENCE, there)
+            .await
+            .map(|there| there.is_ok());
+        match there {
+            Ok(true) => Ok(()),
+            Ok(false) => bail!("the watcher lost the daemon"),
+            Err(_) => bail!(
+                "{} of {} sessions have not ended {turns} turns",
+                late(),
+                sessions.len()
+            ),
+        }
+    }
+
     /// What was seen.
     pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Seen) -> T) -> T {
         look(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))

@@ -1,10 +1,15 @@
-//! One session that uses without end, beside ordinary ones: what the daemon's memory and the others' steps come to.
+//! One session that uses without end, or many on a file system that stands still, beside ordinary ones: what the daemon's
+//! memory and the others' steps come to.
 
 use crate::daemon::Bench;
+use crate::frozen::{self, Load};
+use crate::ice::Kind;
 use crate::measure::{Figures, Grown, attach, create, median, rss_mb};
+use crate::report::Report;
 use agentd_client::Push;
 use agentd_protocol::{Block, Event, EventBody, SendParams, SessionId};
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
 use futures_util::future::{OptionFuture, join, join_all};
 use serde_json::json;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,14 +30,65 @@ const ATTACKS: [(&str, &str); 5] = [
 /// Between two looks at the daemon's memory.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// The load.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct HostileArgs {
+    /// Only these cases: output, processes, files, sparse, memory, frozen, fsfreeze
+    #[arg(long = "case", value_name = "NAME")]
+    cases: Vec<String>,
+    /// Ordinary sessions beside one attack
+    #[arg(long, default_value_t = 4)]
+    sessions: u32,
+    /// Sessions on the file system that stands still
+    #[arg(long, default_value_t = 200)]
+    frozen: u32,
+    /// Ordinary sessions beside them
+    #[arg(long, default_value_t = 50)]
+    healthy: u32,
+    /// Steps of each turn of an ordinary session
+    #[arg(long, default_value_t = 20)]
+    steps: u32,
+    /// Turns of each ordinary session beside a file system that stands still, and without it
+    #[arg(long, default_value_t = 5)]
+    rounds: u32,
+}
+
+pub(crate) async fn run(bench: &mut Bench, args: &HostileArgs) -> Result<Report> {
+    let kinds = [Kind::Silent, Kind::NoWrites];
+    let known = |case: &str| {
+        ATTACKS.iter().any(|(name, _)| *name == case) || kinds.iter().any(|kind| kind.name() == case)
+    };
+    if let Some(unknown) = args.cases.iter().find(|case| !known(case)) {
+        bail!("there is no case `{unknown}`; see --help");
+    }
+    let wanted = |case: &str| args.cases.is_empty() || args.cases.iter().any(|name| name == case);
+    let attacks: Vec<_> = ATTACKS.into_iter().filter(|(name, _)| wanted(name)).collect();
+    let mut report = Report::from(beside(bench, &attacks, args.sessions, args.steps).await?);
+    let load = Load {
+        frozen: args.frozen,
+        healthy: args.healthy,
+        steps: args.steps,
+        rounds: args.rounds,
+    };
+    for kind in kinds {
+        if wanted(kind.name()) {
+            frozen::run(bench, kind, load, &mut report).await?;
+        }
+    }
+    Ok(report)
+}
+
 /// Each attack beside `sessions` ordinary sessions with turns of `steps` steps.
-pub(crate) async fn run(bench: &Bench, sessions: u32, steps: u32) -> Result<Figures> {
+async fn beside(bench: &Bench, attacks: &[(&str, &str)], sessions: u32, steps: u32) -> Result<Figures> {
     let mut figures = Figures::new();
+    if attacks.is_empty() {
+        return Ok(figures);
+    }
     let mut others = Vec::new();
     for _ in 0..sessions.max(1) {
         others.push(Grown::new(bench, 10).await?);
     }
-    for (name, script) in ATTACKS {
+    for (name, script) in attacks {
         let file = format!("{name}.sh");
         std::fs::write(std::path::Path::new(&bench.workdir).join(&file), script)?;
         let (calm, _) = together(

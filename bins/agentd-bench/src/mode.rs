@@ -5,6 +5,7 @@ use crate::attaching::{self, AttachArgs};
 use crate::config::DaemonArgs;
 use crate::daemon::Bench;
 use crate::fleet::{self, FleetArgs};
+use crate::hostile::{self, HostileArgs};
 use crate::idle::{self, IdleArgs};
 use crate::long::{self, LongArgs};
 use crate::model_process::{self, MannerArgs};
@@ -13,9 +14,7 @@ use crate::resume::{self, ResumeArgs};
 use crate::soak::{self, SoakArgs};
 use crate::storm::{self, StormArgs};
 use crate::viewers::{self, ViewersArgs};
-use crate::{
-    attempt, cancel, decode, hostile, map_beside, measure, repo_map, sandbox, search, search_beside,
-};
+use crate::{attempt, cancel, decode, map_beside, measure, repo_map, sandbox, search, search_beside};
 use anyhow::Result;
 use clap::Subcommand;
 use std::path::PathBuf;
@@ -72,15 +71,9 @@ pub(crate) enum Mode {
         #[arg(long, default_value_t = 200)]
         attempts: u32,
     },
-    /// A session without measure (output, processes, files, a sparse file, memory) beside ordinary ones
-    Hostile {
-        /// Ordinary sessions
-        #[arg(long, default_value_t = 4)]
-        sessions: u32,
-        /// Steps of each of their turns
-        #[arg(long, default_value_t = 20)]
-        steps: u32,
-    },
+    /// A session without measure (output, processes, files, a sparse file, memory) beside ordinary ones; and many sessions on
+    /// a frozen file system, with ordinary ones on a healthy disk
+    Hostile(HostileArgs),
     /// The map of a source tree: cold, warm, memory, whether it shows the definitions that are asked for; then the steps of
     /// a fleet while a daemon makes such maps, and without that
     RepoMap {
@@ -155,9 +148,7 @@ impl Mode {
             Self::Cancel(args) => cancel::run(&bench, &args).await,
             Self::Attach(args) => attaching::run(&mut bench, &args).await,
             Self::Soak(args) => soak::run(&mut bench, &args, manner.seed).await,
-            Self::Hostile { sessions, steps } => {
-                hostile::run(&bench, sessions, steps).await.map(Report::from)
-            }
+            Self::Hostile(args) => hostile::run(&mut bench, &args).await,
             Self::History {
                 long_kb,
                 short_kb,

@@ -11,6 +11,7 @@
 mod disk;
 mod fault;
 mod image;
+mod loop_mount;
 mod mount;
 mod record;
 mod tree;
@@ -18,5 +19,6 @@ mod tree;
 pub use disk::{Counts, Disk, Frozen};
 pub use fault::Fault;
 pub use image::{Image, Loss};
+pub use loop_mount::LoopMount;
 pub use mount::{MountError, Mounted};
 pub use record::Record;

@@ -1,4 +1,4 @@
-//! What a requester sees.
+//! The interface of a requester.
 
 use crate::pool::{Pool, system};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
-/// How long anybody waits for the addresses of a name.
+/// Deadline of a request for the addresses of a name.
 const WITHIN: Duration = Duration::from_secs(15);
 /// Look-ups under way for all sessions.
 const OF_SESSIONS: usize = 64;

@@ -7,9 +7,9 @@ use std::net::{IpAddr, ToSocketAddrs as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-/// What was found; errors are kept as what they say, because all who asked get one.
+/// The result. An error is kept as its kind and message, because every requester gets a copy.
 type Found = Result<Vec<IpAddr>, (io::ErrorKind, String)>;
-/// What is absent until it was found.
+/// The receivers of a result; `None` while the look-up runs.
 type Asked = watch::Receiver<Option<Found>>;
 /// Blocks until it is known.
 type LookUp = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
@@ -46,7 +46,7 @@ impl Pool {
         })
     }
 
-    /// Waits for slots and for the answer, however long; whoever drops this leaves the look-up to itself.
+    /// Waits for slots and for the result, without a deadline. The look-up continues if the caller drops the future.
     pub(crate) async fn look_up(
         self: &Arc<Self>,
         own: &Arc<Semaphore>,
@@ -73,7 +73,7 @@ impl Pool {
         }
     }
 
-    /// Begins a look-up, unless somebody was faster. The slots are free again when its thread is.
+    /// Starts a look-up, unless another requester has started it. The slots are free again when its thread ends.
     fn ask(self: &Arc<Self>, host: &str, slots: [OwnedSemaphorePermit; 2]) -> io::Result<Asked> {
         let mut open = self.open();
         if let Some(asked) = open.get(host) {
@@ -208,7 +208,7 @@ mod tests {
             names.look_up("192.0.2.9").await.unwrap(),
             ["192.0.2.9".parse::<IpAddr>().unwrap()]
         );
-        assert_eq!(begun.try_iter().count(), 0, "figures need nobody");
+        assert_eq!(begun.try_iter().count(), 0, "an address needs no look-up");
     }
 
     #[test]

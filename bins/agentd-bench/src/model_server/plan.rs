@@ -38,8 +38,10 @@ pub enum PlanTool {
     Bash,
     /// `Read` of a line of `bench.txt`.
     Read,
-    /// Both in turn.
+    /// `Bash` and `Read` in turn.
     Mix,
+    /// `Write` of a new file.
+    Write,
 }
 
 /// A tool call.
@@ -99,6 +101,7 @@ impl Plan {
                 Some(("calls", value)) => plan.calls = value.parse().unwrap_or(1),
                 Some(("tool", "read")) => plan.tool = PlanTool::Read,
                 Some(("tool", "mix")) => plan.tool = PlanTool::Mix,
+                Some(("tool", "write")) => plan.tool = PlanTool::Write,
                 Some(("hang", value)) => plan.hang = value.parse().ok(),
                 Some(("hangs", value)) => plan.hangs = value.parse().ok(),
                 Some(("first", value)) => plan.first_ms = value.parse().ok(),
@@ -159,6 +162,13 @@ impl Plan {
             PlanTool::Bash => false,
             PlanTool::Read => true,
             PlanTool::Mix => (step + call) % 2 == 1,
+            PlanTool::Write => {
+                let name = format!("{}-{step}-{call}.txt", self.key);
+                return Call {
+                    name: "Write",
+                    input: json!({ "file_path": name, "content": "a line\n" }),
+                };
+            }
         };
         if read {
             let line = (step + call) % 1_000 + 1;

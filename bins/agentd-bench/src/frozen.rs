@@ -1,0 +1,282 @@
+//! Many sessions on a frozen file system and some on a healthy disk. Measures the cost for the healthy ones and the latency
+//! of the control plane, and checks that all sessions continue after the thaw.
+
+use crate::checks;
+use crate::daemon::Bench;
+use crate::drive::{Wanted, Watcher, create_all, send};
+use crate::ice::{Ice, Kind};
+use crate::measure::median;
+use crate::report::{Report, Target};
+use agentd_client::Client;
+use agentd_protocol::{CancelTurnParams, EndReason, ListParams, SessionId};
+use anyhow::{Context as _, Result, ensure};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
+
+/// Between two listings.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How long the control plane may need for one request at most.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// The load.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Load {
+    pub(crate) frozen: u32,
+    pub(crate) healthy: u32,
+    pub(crate) steps: u32,
+    /// Rounds of the healthy sessions, before the freeze and during it.
+    pub(crate) rounds: u32,
+}
+
+struct World<'a> {
+    bench: &'a mut Bench,
+    kind: Kind,
+    load: Load,
+    watch: Watcher,
+    healthy: Vec<SessionId>,
+    frozen: Vec<SessionId>,
+    /// Turns that each of them has had.
+    turns: (usize, usize),
+}
+
+/// Measures one kind of file system; figures begin with its name.
+pub(crate) async fn run(bench: &mut Bench, kind: Kind, load: Load, report: &mut Report) -> Result<()> {
+    let mut ice = match Ice::new(kind) {
+        Ok(ice) => ice,
+        Err(error) => {
+            report.put(format!("{}.skipped", kind.name()), error.to_string());
+            return Ok(());
+        }
+    };
+    let watch = Watcher::start(bench).await?;
+    let mut world = World {
+        healthy: Vec::new(),
+        frozen: Vec::new(),
+        turns: (0, 0),
+        bench,
+        kind,
+        load,
+        watch,
+    };
+    world.create(ice.directory()).await?;
+    world.round().await?;
+    let name = kind.name();
+    let (calm, mut listed) = world.rounds().await?;
+    report.percentiles(&format!("{name}.ps_ms.alone"), &mut listed, None::<Target>);
+    ice.freeze()?;
+    world.send_frozen().await?;
+    let (busy, mut listed) = world.rounds().await?;
+    report.number(format!("{name}.steps_per_second.alone"), calm);
+    report.number(format!("{name}.steps_per_second.with_frozen"), busy);
+    report.aim(format!("{name}.ratio"), busy / calm, Target::AtLeast(0.9));
+    report.percentiles(
+        &format!("{name}.ps_ms.with_frozen"),
+        &mut listed,
+        Some(Target::AtMost(100.0)),
+    );
+    world.control(ice.directory(), report).await?;
+    ice.thaw()?;
+    world.goes_on("thaw", report).await?;
+    ice.freeze()?;
+    world.send_frozen().await?;
+    world.stop(report).await?;
+    ice.thaw()?;
+    world.goes_on("restart", report).await?;
+    let all = world.healthy.iter().chain(&world.frozen);
+    checks::logs(&world.bench.client, all, report).await
+}
+
+impl World<'_> {
+    async fn create(&mut self, ice: &Path) -> Result<()> {
+        let mut wanted = Wanted::fleet(
+            self.bench,
+            &format!("{}-healthy", self.kind.name()),
+            self.load.healthy,
+            0,
+        )?;
+        for wanted in &mut wanted {
+            wanted.prompt = None;
+        }
+        self.healthy = create_all(&self.bench.client, wanted)
+            .await?
+            .into_keys()
+            .collect();
+        let mut wanted = Vec::new();
+        for n in 0..self.load.frozen {
+            let workdir = ice.join(format!("w{n}"));
+            std::fs::create_dir(&workdir)?;
+            std::fs::write(workdir.join("bench.txt"), "a line\n".repeat(100))?;
+            wanted.push(Wanted {
+                name: format!("{}-{n}", self.kind.name()),
+                workdir: workdir.to_string_lossy().into_owned(),
+                prompt: None,
+            });
+        }
+        self.frozen = create_all(&self.bench.client, wanted)
+            .await?
+            .into_keys()
+            .collect();
+        Ok(())
+    }
+
+    /// A turn of each healthy session; steps a second.
+    async fn round(&mut self) -> Result<f64> {
+        self.turns.0 += 1;
+        let plan = self
+            .bench
+            .args
+            .tools
+            .plan(&format!("round{}", self.turns.0), self.load.steps);
+        let begun = Instant::now();
+        for session in &self.healthy {
+            send(&self.bench.client, *session, &plan).await?;
+        }
+        self.watch.until_each(&self.healthy, self.turns.0).await?;
+        Ok(f64::from(self.load.steps * self.load.healthy) / begun.elapsed().as_secs_f64())
+    }
+
+    /// The median of some rounds, and the milliseconds of the listings meanwhile.
+    async fn rounds(&mut self) -> Result<(f64, Vec<f64>)> {
+        let listing = listing(self.bench.connect().await?);
+        let mut rates = Vec::new();
+        for _ in 0..self.load.rounds {
+            rates.push(self.round().await?);
+        }
+        listing.stop.send_replace(true);
+        let times = tokio::time::timeout(PATIENCE, listing.task)
+            .await
+            .context("a listing hangs")???;
+        Ok((median(rates), times))
+    }
+
+    async fn send_frozen(&mut self) -> Result<()> {
+        self.turns.1 += 1;
+        for (n, session) in self.frozen.iter().enumerate() {
+            let plan = self.kind.plan(n, &format!("ice{}", self.turns.1));
+            send(&self.bench.client, *session, &plan).await?;
+        }
+        Ok(())
+    }
+
+    /// What an operator does while the file system stands still.
+    async fn control(&mut self, ice: &Path, report: &mut Report) -> Result<()> {
+        let name = self.kind.name();
+        let client = &self.bench.client;
+        let create = |title: &str, workdir: String| Wanted {
+            name: title.to_owned(),
+            workdir,
+            prompt: None,
+        };
+        let (took, created) = timed(create("healthy", self.bench.workdir.clone()).create(client)).await?;
+        let fresh = created.context("no session can be created on a healthy disk")?;
+        report.number(format!("{name}.create_ms.with_frozen"), took);
+        // Its first command needs a warden, which a process starts that all sessions share.
+        send(client, fresh, "plan:fresh steps=1 command=true;").await?;
+        let (took, ended) = timed(self.watch.until_each(&[fresh], 1)).await?;
+        ended?;
+        report.number(format!("{name}.first_command_ms"), took);
+        let (took, created) =
+            timed(create("in_frozen", ice.to_string_lossy().into_owned()).create(client)).await?;
+        report.number(format!("{name}.create_ms.in_frozen"), took);
+        report.put(
+            format!("{name}.create.in_frozen"),
+            created.map_or_else(|error| error.to_string(), |_| "created".to_owned()),
+        );
+        let hanging = client.status().await?.hanging;
+        let calls: u64 = hanging.iter().map(|system| system.calls).sum();
+        report.put(format!("{name}.calls_that_hang"), calls);
+        let ended = |session: &SessionId| self.watch.with(|seen| seen.ends.get(session).map_or(0, Vec::len));
+        let open: Vec<_> = self
+            .frozen
+            .iter()
+            .copied()
+            .filter(|session| ended(session) < self.turns.1)
+            .collect();
+        report.put(format!("{name}.turns_open"), open.len());
+        let (begun, mut cancels) = (Instant::now(), Vec::new());
+        for session in &open {
+            let params = CancelTurnParams {
+                session: session.to_string(),
+                ..CancelTurnParams::default()
+            };
+            // A turn that has just ended cannot be cancelled; those that do not end are seen below.
+            let (took, _) = timed(client.cancel_turn(&params)).await?;
+            cancels.push(took);
+        }
+        let ending = self.watch.until_each(&open, self.turns.1);
+        tokio::time::timeout(PATIENCE, ending)
+            .await
+            .context("a cancelled turn does not end")??;
+        let ended = begun.elapsed().as_secs_f64() * 1_000.0;
+        report.number(format!("{name}.all_cancelled_ms"), ended);
+        report.percentiles(&format!("{name}.cancel_ms"), &mut cancels, None::<Target>);
+        Ok(())
+    }
+
+    /// Every turn ends, and then each session that stood still makes a step.
+    async fn goes_on(&mut self, after: &str, report: &mut Report) -> Result<()> {
+        let frozen = self.frozen.clone();
+        timed(self.watch.until_each(&frozen, self.turns.1)).await?.1?;
+        let failed = self.watch.with(|seen| seen.failed_tools);
+        self.send_frozen().await?;
+        timed(self.watch.until_each(&frozen, self.turns.1)).await?.1?;
+        let completed = self.watch.with(|seen| {
+            let last = |session| seen.ends.get(session).and_then(|ends| ends.last());
+            frozen
+                .iter()
+                .filter(|session| last(*session) == Some(&EndReason::Completed))
+                .count()
+        });
+        let failed = self.watch.with(|seen| seen.failed_tools) - failed;
+        report.put(format!("{}.go_on_after_{after}", self.kind.name()), completed);
+        report.put(format!("{}.failed_calls_after_{after}", self.kind.name()), failed);
+        ensure!(
+            completed == frozen.len(),
+            "sessions that do not go on after the {after}"
+        );
+        Ok(())
+    }
+
+    /// Ends the daemon and starts the next one on the same data, while the file system stands still.
+    async fn stop(&mut self, report: &mut Report) -> Result<()> {
+        let begun = Instant::now();
+        self.bench.client.drain().await?;
+        let _first = self.bench.take_over().await?;
+        let took = begun.elapsed().as_secs_f64() * 1_000.0;
+        report.number(format!("{}.stop_ms", self.kind.name()), took);
+        self.watch = Watcher::since(self.bench, Some(0)).await?;
+        Ok(())
+    }
+}
+
+struct Listing {
+    stop: tokio::sync::watch::Sender<bool>,
+    task: JoinHandle<Result<Vec<f64>>>,
+}
+
+/// Lists all sessions repeatedly as `ps` does, until `stop`.
+fn listing(client: Client) -> Listing {
+    let (stop, stopped) = tokio::sync::watch::channel(false);
+    let task = tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(PAUSE);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut times = Vec::new();
+        while !*stopped.borrow() {
+            ticks.tick().await;
+            let begun = Instant::now();
+            client.list(&ListParams::default()).await?;
+            client.status().await?;
+            times.push(begun.elapsed().as_secs_f64() * 1_000.0);
+        }
+        Ok(times)
+    });
+    Listing { stop, task }
+}
+
+/// Milliseconds, and what came of it.
+async fn timed<T>(what: impl Future<Output = T>) -> Result<(f64, T)> {
+    let begun = Instant::now();
+    let done = tokio::time::timeout(PATIENCE, what).await.context("no answer")?;
+    Ok((begun.elapsed().as_secs_f64() * 1_000.0, done))
+}
