@@ -30,7 +30,13 @@ run *args:
 
 # Figures: 10,000 idle sessions, a burst, the cost of a step.
 bench *args:
-    cargo run --release -p agentd-bench -- {{args}}
+    cargo build --release -p agentd -p agentd-bench
+    target/release/agentd-bench {{args}}
+
+# What packages ship, in target/dist: stripped and optimized as a whole. It takes 22 minutes on two cores.
+dist:
+    cargo build --profile dist --locked -p agentd -p agentctl
+    @ls -l target/dist/agentd target/dist/agentctl
 
 # Simulated lives: so many, from a seed. `cargo run -p agentd-simulator -- --seed N` replays one.
 simulate runs="20000" from="100000":
