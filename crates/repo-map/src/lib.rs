@@ -9,6 +9,8 @@
 mod cache;
 mod error;
 mod foreign;
+#[cfg_attr(not(feature = "grammars"), path = "no_grammars.rs")]
+mod grammars;
 mod language;
 mod map;
 mod rank;

@@ -1,6 +1,7 @@
 //! Finds the tags of a file with the grammar of its language.
 
 use crate::error::MapError;
+use crate::grammars;
 use crate::language::Language;
 use crate::tags::{Definition, Kind, Reference, Tags};
 use std::collections::BTreeMap;
@@ -57,12 +58,13 @@ impl Tagger {
             language: language.name(),
             why,
         };
-        let grammar = language.grammar();
+        let none = || failed("this program was built without grammars".to_owned());
+        let (grammar, tags) = grammars::of(language).ok_or_else(none)?;
         let mut parser = Parser::new();
         parser
             .set_language(&grammar)
             .map_err(|error| failed(error.to_string()))?;
-        let query = Query::new(&grammar, &language.query()).map_err(|error| failed(error.to_string()))?;
+        let query = Query::new(&grammar, &tags).map_err(|error| failed(error.to_string()))?;
         let meanings = query.capture_names().iter().map(|name| meaning(name)).collect();
         Ok(Self {
             parser,

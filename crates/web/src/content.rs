@@ -86,12 +86,7 @@ pub(crate) fn read(bytes: &[u8], content_type: &str, kind: Kind, base: &Url) -> 
     };
     let text = charset::decode(bytes, content_type, html);
     if html {
-        let page = markdown::from_html(&text, base, CONVERT_WITHIN);
-        return Ok(Content {
-            title: page.title,
-            text: page.text,
-            cut: page.cut,
-        });
+        return Ok(markdown::from_html(&text, base, CONVERT_WITHIN));
     }
     Ok(Content {
         title: None,

@@ -18,6 +18,7 @@ mod error;
 mod fetch;
 mod guard;
 mod hops;
+#[cfg_attr(not(feature = "html"), path = "no_markdown.rs")]
 mod markdown;
 mod pins;
 mod resolver;

@@ -8,6 +8,7 @@ mod open;
 mod table;
 mod writer;
 
+use crate::content::Content;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{
@@ -18,23 +19,12 @@ use std::time::{Duration, Instant};
 use url::Url;
 use writer::Writer;
 
-/// A page as Markdown.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Markdown {
-    /// Its title.
-    pub(crate) title: Option<String>,
-    /// Its text.
-    pub(crate) text: String,
-    /// Whether there was no time for all of it.
-    pub(crate) cut: bool,
-}
-
 /// What is read between two looks at the clock.
 const CHUNK: usize = 8 << 10;
 
 /// Converts a page; links are made whole with `base`. What is not read in the given time is left out: a single tag with
 /// very many attributes takes the tokenizer very long.
-pub(crate) fn from_html(html: &str, base: &Url, within: Duration) -> Markdown {
+pub(crate) fn from_html(html: &str, base: &Url, within: Duration) -> Content {
     let began = Instant::now();
     let sink = Sink(RefCell::new(Writer::new(base, html.len())));
     let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());

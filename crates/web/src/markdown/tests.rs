@@ -7,7 +7,7 @@ fn base() -> Url {
     Url::parse("https://docs.example/guide/start.html").unwrap()
 }
 
-fn from_html(html: &str, base: &Url) -> Markdown {
+fn from_html(html: &str, base: &Url) -> Content {
     super::from_html(html, base, Duration::from_secs(600))
 }
 
@@ -126,7 +126,7 @@ fn redteam_hidden_text_is_not_given_to_a_model() {
 #[test]
 fn a_title_is_short_and_plain() {
     let page = from_html("<title> A\n &lt;b&gt; \u{202e}</title>x", &base());
-    let expected = Markdown {
+    let expected = Content {
         title: Some("A <b>".into()),
         text: "x".into(),
         cut: false,

@@ -1,9 +1,9 @@
 //! Writes Markdown while the tokens of a page come.
 
-use super::Markdown;
 use super::attributes::{attribute, hidden};
 use super::elements::{Role, ends_before, ends_others, is_void, role};
 use super::open::{Open, Stack};
+use crate::content::Content;
 use crate::content::unseen;
 use html5ever::tokenizer::Tag;
 use url::Url;
@@ -57,10 +57,10 @@ impl Writer {
         }
     }
 
-    pub(crate) fn finish(mut self) -> Markdown {
+    pub(crate) fn finish(mut self) -> Content {
         self.close_to(0);
         let title = self.title.split_whitespace().collect::<Vec<_>>().join(" ");
-        Markdown {
+        Content {
             title: Some(title).filter(|title| !title.is_empty()),
             text: self.out.trim().to_owned(),
             cut: self.full,
