@@ -57,6 +57,7 @@ pub(crate) fn run(
     }) {
         return fail(error.exit_code(), &error.to_string());
     }
+    agentd_provider::set_answers_bytes(loaded.settings.limits.answers_bytes);
     let limits = FileLimits::default();
     agentd_file_work::set_limits(FileLimits {
         requester: loaded.settings.limits.session_files as usize,

@@ -6,6 +6,7 @@ use crate::error::ModelError;
 use crate::json_text;
 use crate::lines::LineDecoder;
 use crate::reply::{ModelEvent, ModelReply};
+use crate::room::{Held, ROOM};
 use crate::spec::{ModelSpec, dialect_name};
 use crate::sse::{SseDecoder, SseEvent, SseItem};
 use agentd_protocol::{Block, FailureClass, Price, StopReason, ToolProtocol, Usage};
@@ -73,6 +74,13 @@ pub struct Decoder {
     price: Option<Price>,
     model: String,
     taken: usize,
+    held: Held,
+}
+
+/// No fault of the provider: the call is tried again, by when other answers have ended.
+pub(crate) fn crowded(most: u64) -> ModelError {
+    let what = "the answers of all sessions together are larger than limits.answers_bytes";
+    ModelError::transient(format!("{what} ({most} bytes)"))
 }
 
 /// Bytes -> frames.
@@ -119,7 +127,14 @@ impl Decoder {
             price: spec.price,
             model: spec.model.clone(),
             taken: 0,
+            held: ROOM.hold(),
         })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn within(mut self, room: &'static crate::room::Room) -> Self {
+        self.held = room.hold();
+        self
     }
 
     /// Takes the next bytes and appends the pieces that they complete.
@@ -134,6 +149,7 @@ impl Decoder {
         if self.taken > MAX_ANSWER {
             return Err(ModelError::transient("the answer is longer than 64 MiB"));
         }
+        self.held.grow(self.taken).map_err(crowded)?;
         let mut items = Vec::new();
         let fed = self.frames.feed(bytes, &mut items);
         let progress = self.take(items, events)?;

@@ -50,6 +50,9 @@ pub struct LimitsConfig {
     pub max_frame_bytes: u64,
     /// Bytes of large frames, of all connections together, that are being read or answered; further ones wait.
     pub frames_bytes: u64,
+    /// Bytes of the model answers of all sessions together that are being received; a call that needs more fails and is
+    /// tried again.
+    pub answers_bytes: u64,
     /// The largest input; a larger one is refused.
     pub max_input_bytes: u64,
     /// Inputs that wait in one session.
@@ -77,6 +80,7 @@ impl Default for LimitsConfig {
             connections_reserved: 16,
             max_frame_bytes: 8_388_608,
             frames_bytes: 67_108_864,
+            answers_bytes: 536_870_912,
             max_input_bytes: 1_048_576,
             queue_inputs: 16,
             sessions_hot: 2_048,

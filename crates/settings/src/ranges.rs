@@ -223,6 +223,7 @@ fn limits(s: &Settings) -> Vec<Row> {
         ("limits.session_files", l.session_files.into(), 1, 64),
         ("limits.filesystem_files", l.filesystem_files.into(), 1, 512),
         ("limits.frames_bytes", l.frames_bytes, 65_536, 64 * GIB),
+        ("limits.answers_bytes", l.answers_bytes, 67_108_864, 64 * GIB),
         (
             "limits.max_input_bytes",
             l.max_input_bytes,

@@ -2,11 +2,13 @@
 
 use crate::call::Sink;
 use crate::classify::classify;
+use crate::decoder::crowded;
 use crate::decoder::{Decoder, Progress};
 use crate::dialect::Framing;
 use crate::error::ModelError;
 use crate::pacing::Pace;
 use crate::reply::{ModelEvent, ModelReply};
+use crate::room::ROOM;
 use agentd_protocol::{FailureClass, Usage};
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _};
@@ -183,7 +185,7 @@ pub(crate) async fn collect<T>(mut bytes: T, pace: &mut Pace) -> Result<Vec<u8>,
 where
     T: Stream<Item = reqwest::Result<Bytes>> + Unpin,
 {
-    let mut body = Vec::new();
+    let (mut body, mut held) = (Vec::new(), ROOM.hold());
     loop {
         let chunk = timeout_at(pace.deadline(), bytes.next())
             .await
@@ -192,6 +194,7 @@ where
             Some(Ok(chunk)) if body.len() + chunk.len() <= MAX_WHOLE => {
                 let blank = chunk.iter().all(u8::is_ascii_whitespace);
                 pace.note(if blank { Progress::Alive } else { Progress::Moved });
+                held.grow(body.len() + chunk.len()).map_err(crowded)?;
                 body.extend_from_slice(&chunk);
             }
             Some(Ok(_)) => {

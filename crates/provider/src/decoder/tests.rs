@@ -850,3 +850,26 @@ fn groqs_own_place_for_the_usage_counts_where_there_is_no_other() {
     assert_eq!(counted(end(usage(3), Value::Null)), 3);
     assert_eq!(counted(end(usage(3), usage(4))), 4);
 }
+
+#[test]
+fn i6_a_large_answer_that_finds_no_room_beside_others_fails_alone_and_as_transient() {
+    static ROOM: crate::room::Room = crate::room::Room::new(64 * 1024);
+    let free = usize::try_from(crate::room::FREE).unwrap();
+    let decoder = || {
+        Decoder::new(&spec(Dialect::Anthropic), &[])
+            .unwrap()
+            .within(&ROOM)
+    };
+    let comment = |bytes: usize| [b":".repeat(bytes - 1), b"\n".to_vec()].concat();
+    let mut events = Vec::new();
+    let mut first = decoder();
+    first.feed(&comment(free), &mut events).unwrap();
+    first.feed(&comment(64 * 1024), &mut events).unwrap();
+    let mut second = decoder();
+    second.feed(&comment(free), &mut events).unwrap();
+    let refused = second.feed(b":\n", &mut events).unwrap_err();
+    assert_eq!(refused.class, FailureClass::Transient);
+    assert!(refused.message.contains("limits.answers_bytes"), "{refused:?}");
+    drop(first);
+    second.feed(b":\n", &mut events).unwrap();
+}
