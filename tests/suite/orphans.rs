@@ -8,15 +8,33 @@ use agentd_tests::{Daemon, Follower, check_log, children_of, eventually, marked,
 use rustix::process::Signal;
 use std::fs;
 
-/// What happens to the nursery and the warden before the daemon is killed.
-const CASES: [(&str, Option<Signal>, Option<Signal>); 6] = [
-    ("all", Some(Signal::KILL), Some(Signal::KILL)),
-    ("daemon and nursery", Some(Signal::KILL), None),
-    ("daemon and warden", None, Some(Signal::KILL)),
-    ("daemon, the nursery stands still", Some(Signal::STOP), None),
-    ("daemon, the warden stands still", None, Some(Signal::STOP)),
-    ("daemon, both stand still", Some(Signal::STOP), Some(Signal::STOP)),
+/// What happens to the nursery, the wardens and the tool server before the daemon is killed. The proxy is no process: it
+/// is a task of the daemon, with a forwarder in the warden, and dies with either.
+type Case = (&'static str, [Option<Signal>; 3]);
+const KILL: Option<Signal> = Some(Signal::KILL);
+const STOP: Option<Signal> = Some(Signal::STOP);
+const CASES: [Case; 8] = [
+    ("all", [KILL, KILL, KILL]),
+    ("daemon and nursery", [KILL, None, None]),
+    ("daemon and warden", [None, KILL, None]),
+    ("daemon and tool server", [None, None, KILL]),
+    ("daemon, the nursery stands still", [STOP, None, None]),
+    ("daemon, the warden stands still", [None, STOP, None]),
+    ("daemon, the tool server stands still", [None, None, STOP]),
+    ("daemon, all of them stand still", [STOP, STOP, STOP]),
 ];
+
+/// A tool server with one tool, which costs no more than a shell.
+const SERVER: &str = r#"while read -r line; do
+  [[ $line =~ \"id\":([0-9]+) ]] && id=${BASH_REMATCH[1]}
+  case $line in
+    *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"beat","version":"1"}}}';;
+    *'"tools/list"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}}';;
+  esac
+done
+"#;
+const SERVERS: &str =
+    "[mcp]\nready_within = \"2s\"\n[mcp.servers.beat]\ncommand = [\"bash\", \"beat-server.sh\"]\n";
 
 /// A command that writes on by itself, in a session of its own, and never ends.
 const BEATS: &str = "while :; do echo $$ >>beats; read -t 0.02 <>fifo; done";
@@ -47,7 +65,7 @@ async fn every_case(level: &str) {
     let server = ModelServer::start(false).await.unwrap();
     let mut survived = 0;
     for case in CASES {
-        let Some(mut daemon) = with(&server, level, "").await else {
+        let Some(mut daemon) = with(&server, level, SERVERS).await else {
             return;
         };
         survived += one(&mut daemon, level, case).await;
@@ -75,11 +93,7 @@ async fn i5_what_a_double_failure_leaves_at_isolated_is_ended_before_a_session_g
 }
 
 /// Runs one case. Returns how many processes of commands outlived the daemon.
-async fn one(
-    daemon: &mut Daemon,
-    level: &str,
-    (what, nursery, warden): (&str, Option<Signal>, Option<Signal>),
-) -> usize {
+async fn one(daemon: &mut Daemon, level: &str, (what, [nursery, warden, tool_server]): Case) -> usize {
     let dir = daemon.workdir("project");
     let script = format!("{dir}/beats.sh");
     fs::write(&script, format!("{BEATS}\n")).unwrap();
@@ -88,23 +102,35 @@ async fn one(
         "mkfifo fifo\nsetsid bash beats.sh &\nexec bash \"$PWD/beats.sh\"\n",
     )
     .unwrap();
+    fs::write(format!("{dir}/beat-server.sh"), SERVER).unwrap();
     let client = daemon.client().await;
     let session = session(daemon, &client, "plan:beats steps=1 command=bash_start.sh;").await;
     eventually("both loops run", || beats(&dir).1 == 2).await;
+    eventually("the tool server runs", || {
+        family(daemon.pid())
+            .iter()
+            .any(|pid| runs(*pid, "beat-server.sh"))
+    })
+    .await;
     drop(client);
     let all = family(daemon.pid());
     let (nurseries, wardens) = (named("agentd-nursery", &all), named("agentd-warden", &all));
+    let servers: Vec<u32> = all
+        .iter()
+        .copied()
+        .filter(|pid| runs(*pid, "beat-server.sh"))
+        .collect();
     assert!(
-        !nurseries.is_empty() && !wardens.is_empty(),
+        !nurseries.is_empty() && wardens.len() > 1,
         "{level}: {what}: {all:?}"
     );
-    for (pids, how) in [(wardens, warden), (nurseries, nursery)] {
+    for (pids, how) in [(servers, tool_server), (wardens, warden), (nurseries, nursery)] {
         for pid in pids {
             how.into_iter().for_each(|how| signal(pid, how));
         }
     }
     daemon.kill().await;
-    let outlived = all.iter().filter(|pid| is_loop(**pid)).count();
+    let outlived = all.iter().filter(|pid| runs(**pid, "beats.sh")).count();
     let mut next = daemon.restart(None).await;
     // It is ready: every session may go on from here.
     let left: Vec<u32> = all.iter().copied().filter(|pid| lives(*pid)).collect();
@@ -121,9 +147,9 @@ async fn one(
     outlived
 }
 
-fn is_loop(pid: u32) -> bool {
+fn runs(pid: u32, script: &str) -> bool {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    lives(pid) && String::from_utf8_lossy(&line).contains("beats.sh")
+    lives(pid) && String::from_utf8_lossy(&line).contains(script)
 }
 
 /// Whether a process is there and not just waited for.
