@@ -4,8 +4,8 @@
 use crate::{YOLO, session};
 use agentd_bench::model_server::ModelServer;
 use agentd_faulty_disk::{Disk, Fault, Image, Loss, Mounted, Record};
-use agentd_protocol::{Block, Delivery, EndReason, EventBody, SendParams};
-use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, eventually, skipped, within};
+use agentd_protocol::{Block, CancelTurnParams, Delivery, EndReason, EventBody, SendParams};
+use agentd_tests::{Daemon, DaemonOptions, Follower, check_log, eventually, marked, skipped, within};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -164,6 +164,46 @@ async fn i1_i6_a_daemon_on_a_full_disk_refuses_inputs_and_takes_them_when_there_
         !keys.contains(&format!("other-{number}")),
         "what was refused was not taken: {keys:?}"
     );
+    daemon.kill().await;
+}
+
+#[tokio::test]
+async fn i5_i6_on_a_full_disk_a_cancel_answers_when_the_command_is_dead_and_is_durable_later() {
+    let Some(machine) = Machine::new("a cancel on a full disk").await else {
+        return;
+    };
+    let mut daemon = machine.daemon().await;
+    let client = daemon.client().await;
+    for (number, kill) in [(1, false), (2, true)] {
+        // A number of seconds that no other test sleeps for.
+        let seconds = format!("4711{number}");
+        let plan = format!("plan:stuck{number} steps=1 command=sleep_{seconds};");
+        let id = session(&daemon, &client, &plan).await;
+        let mut follower = Follower::attach(&client, &id).await;
+        eventually("the command runs", || !marked(&seconds).is_empty()).await;
+        machine.disk.set(Fault::Full {
+            after: 0,
+            times: u64::MAX,
+        });
+        let cancel = CancelTurnParams {
+            session: id.clone(),
+            kill,
+            ..CancelTurnParams::default()
+        };
+        // The disk is full all the time: nothing else than the end of the command can be the reason of the answer.
+        let done = within("the cancel is answered", client.cancel_turn(&cancel))
+            .await
+            .unwrap();
+        assert!(done.pending, "it is not said to be durable: {done:?}");
+        eventually("the command is dead", || marked(&seconds).is_empty()).await;
+        // The turn is over; a second cancel has nothing to end.
+        let again = within("the second one is answered", client.cancel_turn(&cancel)).await;
+        assert!(again.unwrap_err().to_string().contains("no turn runs"));
+        machine.disk.set(Fault::None);
+        let end = follower.turn_finished(1).await;
+        assert_eq!(end.reason, EndReason::Cancelled);
+        check_log(&client, &id).await;
+    }
     daemon.kill().await;
 }
 

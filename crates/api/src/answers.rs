@@ -17,7 +17,7 @@ impl Answers for Reply {
     fn created(self) -> Result<(Option<InputId>, Seq), Fault> {
         match self {
             Self::Created { input, seq } => Ok((input, seq)),
-            Self::Sent { .. } | Self::Done { .. } => Err(wrong("session.create")),
+            Self::Sent { .. } | Self::Done { .. } | Self::Ended { .. } => Err(wrong("session.create")),
         }
     }
 
@@ -29,13 +29,14 @@ impl Answers for Reply {
                 said: None,
                 notices: Vec::new(),
             }),
-            Self::Created { .. } | Self::Done { .. } => Err(wrong("input.send")),
+            Self::Created { .. } | Self::Done { .. } | Self::Ended { .. } => Err(wrong("input.send")),
         }
     }
 
     fn done(self) -> Done {
         match self {
-            Self::Created { seq, .. } | Self::Sent { seq, .. } | Self::Done { seq } => Done { seq },
+            Self::Created { seq, .. } | Self::Sent { seq, .. } | Self::Done { seq } => Done::at(seq),
+            Self::Ended { seq } => Done { seq, pending: true },
         }
     }
 }

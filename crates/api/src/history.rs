@@ -177,7 +177,7 @@ impl Api {
                 format!("a stored answer cannot be read: {error}"),
             )
         };
-        let Done { seq } = serde_json::from_value(answer).map_err(bad)?;
+        let Done { seq, .. } = serde_json::from_value(answer).map_err(bad)?;
         let ended = tokio::time::timeout(WORK, self.end_of(session, seq)).await;
         ended.unwrap_or_else(|_| {
             Err(

@@ -103,7 +103,8 @@ impl Api {
             jobs: params.kill,
         };
         let done = self.route(who, session, command, None).await?.done();
-        if params.kill {
+        // On a full disk the loop has to keep what it could not write.
+        if params.kill && !done.pending {
             // The turn's end is durable; killing the loop kills what its commands still do about ending politely.
             let evict = |done| SupervisorMsg::Evict { session, done };
             self.parts

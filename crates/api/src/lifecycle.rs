@@ -111,7 +111,7 @@ impl Api {
             .await
             .map_err(fault_of)?;
         if revived && row.summary.status.state != RunState::Paused {
-            return Ok(Done { seq: row.head });
+            return Ok(Done::at(row.head));
         }
         Ok(self
             .route(who, session, Command::Resume { reason }, None)
@@ -147,7 +147,7 @@ impl Api {
         }
         self.forget(session).await?;
         tracing::info!(%session, by = %who, "session deleted");
-        Ok(Done { seq: row.seq })
+        Ok(Done::at(row.seq))
     }
 
     async fn forget(&self, session: SessionId) -> Result<(), Fault> {

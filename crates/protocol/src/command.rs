@@ -287,11 +287,6 @@ answers! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         notices: Vec<String>,
     }
-    /// Answer of other commands: the log's head after it.
-    Done {
-        /// The log's head.
-        seq: Seq,
-    }
     /// Answer of `session.attach` and `fleet.watch`.
     Subscribed {
         /// The number of the subscription.

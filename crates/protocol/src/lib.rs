@@ -13,6 +13,7 @@ mod call;
 mod command;
 mod command_history;
 mod delta;
+mod done;
 mod event;
 mod event_body;
 mod fault;
@@ -54,6 +55,7 @@ pub use call::{
 pub use command::*;
 pub use command_history::*;
 pub use delta::{Delta, Fragment};
+pub use done::Done;
 pub use event::{EVENT_VERSION, Event, Seq};
 pub use event_body::{EVENT_KINDS, EventBody};
 pub use fault::{Fault, FaultClass};

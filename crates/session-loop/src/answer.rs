@@ -67,7 +67,7 @@ impl Asked {
                 session,
                 seq: *seq,
             }),
-            (_, Reply::Done { seq }) => serde_json::to_string(&Done { seq: *seq }),
+            (_, Reply::Done { seq } | Reply::Ended { seq }) => serde_json::to_string(&Done::at(*seq)),
         };
         key.answer = json.unwrap_or_default();
     }

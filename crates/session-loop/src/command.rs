@@ -31,6 +31,7 @@ impl Shell {
         let asker = Asker {
             done,
             keyed: key.is_some(),
+            urgent: is_urgent(&command),
         };
         self.run(Task::of_command(
             Input::Command { command, by },
@@ -38,17 +39,23 @@ impl Shell {
             asked,
             key,
         ))
-        .await
+        .await?;
+        if self.outbox.is_full() {
+            self.answer_urgent();
+        }
+        Ok(())
     }
 
     fn refusal(&self, command: &Command) -> Option<Fault> {
         if self.stop.is_some() {
             return Some(crate::answer::again("the session is being loaded again"));
         }
-        if self.outbox.is_full() {
+        // Ends what runs, also where nothing can be written: there is one for each turn, so they are bounded by the turns.
+        let urgent = is_urgent(command);
+        if self.outbox.is_full() && !urgent {
             return Some(disk_full());
         }
-        if self.outbox.unacknowledged() >= MAX_UNACKNOWLEDGED {
+        if self.outbox.unacknowledged() >= MAX_UNACKNOWLEDGED && !urgent {
             let fault = Fault::busy("store_behind", "too much of this session waits for the store");
             return Some(fault.hint("try again in a moment"));
         }
@@ -62,4 +69,9 @@ impl Shell {
             (true, 0) | (false, 1..) => None,
         }
     }
+}
+
+/// Whether a command ends what runs. It is carried out, and answered, on a full disk, too.
+const fn is_urgent(command: &Command) -> bool {
+    matches!(command, Command::CancelTurn { .. })
 }

@@ -7,7 +7,7 @@ use crate::shell::Shell;
 use agentd_actor_kit::{Alarm, Done, FeedMsg, SessionMsg, StoreMsg};
 use agentd_protocol::Fault;
 use agentd_store::{Append, Outcome};
-use agentd_turn::Durable;
+use agentd_turn::{Durable, Reply};
 
 /// The reason of a loop that stops because it does not know what of its log is durable.
 pub const LOST: &str = "store";
@@ -60,6 +60,7 @@ impl Shell {
                 self.run_followers().await?;
             }
             Settled::Again => {
+                self.answer_urgent();
                 let retry = SessionMsg::RetryAppend { number: self.appends };
                 self.overdue = Some(Alarm::set(&self.me, self.services.timing.retry_full, retry));
             }
@@ -67,6 +68,14 @@ impl Shell {
             Settled::Stale => {}
         }
         Ok(())
+    }
+
+    /// The store has no space: who wanted to end what runs hears that it was ended.
+    pub(crate) fn answer_urgent(&mut self) {
+        let seq = self.outbox.durable();
+        for asker in self.outbox.urgent() {
+            asker.done.answer(Ok(Reply::Ended { seq }));
+        }
     }
 
     /// Space may be there again.

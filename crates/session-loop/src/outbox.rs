@@ -16,6 +16,8 @@ pub struct Asker {
     pub done: Done<Result<Reply, Fault>>,
     /// The command carried an idempotency key.
     pub keyed: bool,
+    /// It ends what runs: the answer does not wait for space on a full disk.
+    pub urgent: bool,
 }
 
 /// What waits until everything before it is durable.
@@ -214,6 +216,15 @@ impl Outbox {
         self.waiting.drain(..ready).map(|(_, after)| after).collect()
     }
 
+    /// The answers that do not wait for space.
+    pub fn urgent(&mut self) -> Vec<Asker> {
+        let (urgent, waiting) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|(_, after)| matches!(after, After::Reply(asker, _) if asker.urgent));
+        self.waiting = waiting;
+        askers(urgent).collect()
+    }
+
     /// A call that was killed before it could start will not start.
     pub fn forget_run(&mut self, call: ToolCallId) -> bool {
         let before = self.waiting.len();
@@ -233,12 +244,7 @@ impl Outbox {
     pub fn give_up(&mut self) -> Vec<Asker> {
         self.staged.clear();
         self.in_flight = None;
-        let waiting = std::mem::take(&mut self.waiting);
-        let asker = |(_, after)| match after {
-            After::Reply(asker, _) => Some(asker),
-            After::Effect(_) => None,
-        };
-        waiting.into_iter().filter_map(asker).collect()
+        askers(std::mem::take(&mut self.waiting)).collect()
     }
 
     /// The last seq decided.
@@ -272,6 +278,13 @@ impl Outbox {
     pub const fn is_full(&self) -> bool {
         self.full
     }
+}
+
+fn askers(waiting: VecDeque<(Seq, After)>) -> impl Iterator<Item = Asker> {
+    waiting.into_iter().filter_map(|(_, after)| match after {
+        After::Reply(asker, _) => Some(asker),
+        After::Effect(_) => None,
+    })
 }
 
 #[cfg(test)]

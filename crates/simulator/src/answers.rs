@@ -107,7 +107,10 @@ impl World {
         if self.disk.deleted.contains(&session) {
             return Ok(());
         }
-        let (Reply::Created { seq, .. } | Reply::Sent { seq, .. } | Reply::Done { seq }) = reply;
+        let (Reply::Created { seq, .. }
+        | Reply::Sent { seq, .. }
+        | Reply::Done { seq }
+        | Reply::Ended { seq }) = reply;
         if self.disk.head(session) < *seq {
             let what = format!(
                 "event {seq} was answered for, the log ends at {}",
@@ -120,7 +123,7 @@ impl World {
         }
         match reply {
             Reply::Sent { input, seq } => self.has_input(session, *seq, *input),
-            Reply::Created { .. } | Reply::Done { .. } => Ok(()),
+            Reply::Created { .. } | Reply::Done { .. } | Reply::Ended { .. } => Ok(()),
         }
     }
 

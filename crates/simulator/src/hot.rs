@@ -308,6 +308,7 @@ impl World {
                 answers.push((ticket, answer));
             }),
             keyed: order.key.is_some(),
+            urgent: false,
         }
     }
 

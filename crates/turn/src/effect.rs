@@ -293,4 +293,9 @@ pub enum Reply {
         /// The log's head.
         seq: Seq,
     },
+    /// What ran was ended, and the store has no space to say so.
+    Ended {
+        /// The end of what is durable.
+        seq: Seq,
+    },
 }

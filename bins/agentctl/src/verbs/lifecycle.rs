@@ -41,11 +41,18 @@ pub(crate) enum Kill {
     AtOnce,
 }
 
+/// What a person is told on a full disk.
+const PENDING: &str = "  the store has no space: everything that ran was ended, but the log has it only when there is space; \
+                       if the daemon dies before that, the turn continues";
+
 /// A session on which the order was carried out.
 #[derive(Debug, Serialize)]
 struct DoneRow {
     session: SessionId,
     seq: Seq,
+    /// Ended, and not durable yet.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pending: bool,
 }
 
 impl Order {
@@ -189,11 +196,15 @@ pub(crate) async fn each(ctx: &mut Ctx, targets: &TargetArgs, order: &Order) -> 
         .flat_map(stream::iter);
     while let Some(outcome) = carried_out.next().await {
         match outcome {
-            Ok((row, seq)) => {
+            Ok((row, Done { seq, pending })) => {
                 ctx.out.talk(&order.told(&row));
+                if pending {
+                    ctx.out.talk(PENDING);
+                }
                 done.push(DoneRow {
                     session: row.session,
                     seq,
+                    pending,
                 });
             }
             Err((asked, error)) => exit = exit.or(ctx.out.failure(&order.failed(&asked, error))),
@@ -246,13 +257,13 @@ async fn carry_out(
     client: &Client,
     order: &Order,
     family: Vec<Target>,
-) -> Vec<Result<(Summary, Seq), (String, ClientError)>> {
+) -> Vec<Result<(Summary, Done), (String, ClientError)>> {
     let mut outcomes = Vec::with_capacity(family.len());
     for (asked, found) in family {
         let outcome = match found {
             Ok(row) => {
                 let done = order.carry_out(client, &row.session.to_string()).await;
-                done.map(|Done { seq }| (row, seq))
+                done.map(|done| (row, done))
             }
             Err(error) => Err(error),
         };

@@ -178,3 +178,34 @@ fn i6_a_command_that_finds_no_space_twice_is_taken_back_and_a_fact_is_not() {
         assert!(matches!(full(&mut outbox), Settled::Again));
     }
 }
+
+#[test]
+fn i5_i6_who_ends_what_runs_does_not_wait_for_space_and_its_event_stays() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let asker = |urgent: bool| Asker {
+        done: Done::new({
+            let tell = tell.clone();
+            move |_| tell.send(urgent).unwrap()
+        }),
+        keyed: false,
+        urgent,
+    };
+    let mut outbox = Outbox::new(SessionId::NIL, 1, 0);
+    outbox.stage(batch(1, None));
+    for urgent in [true, false] {
+        let waits = outbox.after(After::Reply(asker(urgent), Ok(Reply::Done { seq: 1 })));
+        assert!(waits.is_none());
+    }
+    outbox.next(id(1)).unwrap();
+    assert!(matches!(outbox.settle(Some(Outcome::Full)), Settled::Again));
+    for asker in outbox.urgent() {
+        asker.done.answer(Ok(Reply::Ended { seq: 0 }));
+    }
+    assert_eq!(told.try_iter().collect::<Vec<_>>(), [true]);
+    assert!(outbox.urgent().is_empty());
+    assert_eq!(seqs(&outbox.again().unwrap()), [1]);
+    let Settled::Durable(after) = outbox.settle(committed(1)) else {
+        panic!("it is durable");
+    };
+    assert!(matches!(after.as_slice(), [After::Reply(asker, Ok(_))] if !asker.urgent));
+}
