@@ -175,12 +175,8 @@ fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId) -> bool {
         talk,
         ..
     } = *plan;
-    if let Some(Talk::Delegate(order)) = talk {
-        delegate::start(draft, tool_call, title, sandbox, order.purpose);
-        return true;
-    }
     if let Some(talk) = talk {
-        talk::start(draft, tool_call, title, talk);
+        talk::start(draft, tool_call, title, sandbox, talk);
         return true;
     }
     draft.emit(ToolStarted {

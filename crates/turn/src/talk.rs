@@ -9,8 +9,8 @@ use crate::open_call::Stage;
 use crate::planning::PlanTalk;
 use crate::{delegate, plan_mode, planning, words};
 use agentd_protocol::{
-    ApprovalDecided, Choice, Decision, OpenApproval, TodoItem, TodoStatus, TodoUpdated, ToolCallId,
-    ToolFinished, ToolOutcome, ToolStatus,
+    ApprovalDecided, Choice, Decision, OpenApproval, SandboxLevel, TodoItem, TodoStatus, TodoUpdated,
+    ToolCallId, ToolFinished, ToolOutcome, ToolStatus,
 };
 
 /// What a call says instead of doing something.
@@ -34,7 +34,13 @@ pub enum Talk {
 }
 
 /// The place of an allowed call has come.
-pub(crate) fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, title: String, talk: Talk) {
+pub(crate) fn start(
+    draft: &mut Draft<'_, '_>,
+    tool_call: ToolCallId,
+    title: String,
+    sandbox: SandboxLevel,
+    talk: Talk,
+) {
     match talk {
         Talk::Todo(items) => {
             let outcome = ToolOutcome::text(ToolStatus::Ok, counted(&items));
@@ -43,13 +49,7 @@ pub(crate) fn start(draft: &mut Draft<'_, '_>, tool_call: ToolCallId, title: Str
         }
         Talk::Plan(talk) => planning::start(draft, tool_call, talk),
         Talk::Delegate(order) => {
-            delegate::start(
-                draft,
-                tool_call,
-                title,
-                agentd_protocol::SandboxLevel::None,
-                order.purpose,
-            );
+            delegate::start(draft, tool_call, title, sandbox, order.purpose);
         }
         Talk::LeavePlanMode(plan) => plan_mode::ask(draft, tool_call, title, plan),
         Talk::Ask { question, choices } => {
