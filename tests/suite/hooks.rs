@@ -150,13 +150,14 @@ async fn model_calls_are_in_the_trace_and_in_the_log(daemon: &Daemon, session: &
         .map(|data| data["messages_count"].as_u64().unwrap())
         .collect();
     assert_eq!(counts, [1, 3], "{:?}", sent());
+    let [first, second] = sent().try_into().unwrap();
     assert!(
-        sent()[0]["base_url"]
+        first["base_url"]
             .as_str()
             .unwrap()
             .starts_with("http://127.0.0.1:")
     );
-    assert_eq!(sent()[1]["last_messages"][0]["role"], "user");
+    assert_eq!(second["last_messages"][0]["role"], "user");
     eventually("the answers are in the log", || {
         let answered = |line: &str| line.contains("the model answered") && line.contains(session);
         read("agentd.log").lines().filter(|line| answered(line)).count() == 2

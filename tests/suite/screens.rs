@@ -27,7 +27,7 @@ async fn breaks_once(go: &watch::Receiver<bool>) -> FaultServer {
         if asked.number > 0 {
             return Speech(Dialect::Anthropic).answer(&Say::text("The whole answer."));
         }
-        let mut acts = beginning("A half that\nis thrown away");
+        let mut acts = beginning("A half that\nis thrown away soon");
         acts.extend([Act::Until(go.clone()), Act::Reset]);
         acts
     })
@@ -73,6 +73,34 @@ async fn a_stream_that_breaks_is_erased_from_a_terminal() {
         !screen.contains("A half") && !screen.contains("thrown away"),
         "{screen}"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prose_breaks_between_words_on_a_terminal_and_stays_whole_on_a_pipe() {
+    const NAME: &str = "prose_breaks_between_words_on_a_terminal_and_stays_whole_on_a_pipe";
+    let prose = (100..160)
+        .map(|n| format!("abc{n}"))
+        .collect::<Vec<_>>()
+        .join(" ");
+    let server = {
+        let prose = prose.clone();
+        FaultServer::start(move |_| Speech(Dialect::Anthropic).answer(&Say::text(&prose))).await
+    };
+    let daemon = daemon(&server, QUICK).await;
+    let run = daemon.agentctl(&["run", "--name", "prose", "go"]).await;
+    assert_eq!(run.stdout.trim_end(), prose);
+    let Some(terminals) = Terminals::start("prose") else {
+        skipped(NAME, "tmux is not installed");
+        return;
+    };
+    for (window, command) in [("run", "run go"), ("logs", "--no-pager logs prose")] {
+        terminals.open(window, &agentctl(&daemon, command));
+        terminals.shows(window, "exit=0").await;
+        let screen = terminals.screen(window);
+        let lines: Vec<&str> = screen.lines().filter(|line| line.contains("abc1")).collect();
+        let whole = |line: &&str| line.split_whitespace().all(|word| word.len() == 6);
+        assert!(lines.len() > 1 && lines.iter().all(whole), "{window}: {screen}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -149,7 +177,7 @@ async fn a_status_line_gives_way_to_text_and_comes_back_when_it_stalls() {
         return;
     };
     terminals.open("run", &agentctl(&daemon, "run go"));
-    terminals.shows("run", "It begins \nrunning(model)").await;
+    terminals.shows("run", "It begins\nrunning(model)").await;
     go.send_replace(true);
     terminals.shows("run", "It begins and ends.").await;
     terminals.shows("run", "exit=0").await;

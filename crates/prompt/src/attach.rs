@@ -117,12 +117,6 @@ fn read(beneath: &Beneath, place: &Place, limits: AttachLimits, left: usize) -> 
     if show(&opened.real) != place.real {
         return Err("it leads to another place now".to_owned());
     }
-    let (first, last) = place.mention.lines.map_or((1, usize::MAX), |(first, last)| {
-        (
-            usize::try_from(first).unwrap_or(usize::MAX),
-            usize::try_from(last).unwrap_or(usize::MAX),
-        )
-    });
     // A piece may lie far behind the beginning; this is as far as one is looked for.
     let most = limits.all.saturating_mul(16).max(limits.image.saturating_add(1));
     let mut bytes = Vec::new();
@@ -142,8 +136,18 @@ fn read(beneath: &Beneath, place: &Place, limits: AttachLimits, left: usize) -> 
     if bytes.contains(&0) {
         return Err("it is no text".to_owned());
     }
-    let content = String::from_utf8_lossy(&bytes);
-    let last = last.min(first.saturating_add(limits.lines).saturating_sub(1));
+    lines(place, &String::from_utf8_lossy(&bytes), (limits.lines, room)).map(Piece::Text)
+}
+
+/// The mentioned lines of a text, as far as there is room for lines and bytes.
+fn lines(place: &Place, content: &str, (most, room): (usize, usize)) -> Result<String, String> {
+    let (first, last) = place.mention.lines.map_or((1, usize::MAX), |(first, last)| {
+        (
+            usize::try_from(first).unwrap_or(usize::MAX),
+            usize::try_from(last).unwrap_or(usize::MAX),
+        )
+    });
+    let last = last.min(first.saturating_add(most).saturating_sub(1));
     let (mut piece, mut shown, mut more) = (String::new(), 0_usize, false);
     for (line, number) in content.split_inclusive('\n').zip(1_usize..) {
         if number < first {
@@ -169,10 +173,10 @@ fn read(beneath: &Beneath, place: &Place, limits: AttachLimits, left: usize) -> 
     } else {
         ""
     };
-    Ok(Piece::Text(format!(
+    Ok(format!(
         "<file path=\"{}\" lines=\"{first}-{shown}\">\n{inside}{cut}\n</file>",
         place.path
-    )))
+    ))
 }
 
 fn list(beneath: &Beneath, path: &Path, name: &str) -> Result<String, String> {

@@ -20,4 +20,4 @@ pub use redact::{redact, redact_known, redact_known_bytes, register_secret};
 pub use terminal::{Pieces, for_terminal, json_for_terminal, one_line};
 pub use typescript::{Typescript, settled};
 pub use visible::brief;
-pub use wrap::{Wrap, wrapped};
+pub use wrap::{Shown, Wrap, wrapped};

@@ -43,7 +43,7 @@ pub(crate) struct Screen {
     early: Early,
     running: LiveOutput,
     thoughts: Thoughts,
-    unfinished: Unfinished,
+    pub(super) unfinished: Unfinished,
     prose: Prose,
     cursor: Cursor,
     /// Inputs are shown, too.
@@ -196,6 +196,7 @@ impl Screen {
     /// A person pressed Enter: the terminal has moved to the next line.
     pub(crate) fn entered(&mut self) {
         self.cursor = Cursor::Start;
+        self.prose.pause();
         self.unfinished.bury();
     }
 
@@ -305,11 +306,11 @@ impl Screen {
         if text.is_empty() || muted {
             return Ok(());
         }
-        let text = self.prose.next(text, out.terminal.columns());
-        self.put(out, &text)
+        let shown = self.prose.next(text, out.terminal.columns());
+        self.change(out, &shown)
     }
 
-    fn put(&mut self, out: &mut Output, text: &str) -> Result<(), Failure> {
+    pub(super) fn put(&mut self, out: &mut Output, text: &str) -> Result<(), Failure> {
         if text.is_empty() {
             return Ok(());
         }
@@ -373,7 +374,7 @@ impl Screen {
     /// The model's text is complete, or void.
     fn end_text(&mut self, out: &mut Output) -> Result<(), Failure> {
         let held = self.prose.end(out.terminal.columns());
-        self.put(out, &held)?;
+        self.change(out, &held)?;
         self.unfinished = Unfinished::default();
         if self.cursor == Cursor::Text {
             self.cursor = Cursor::Start;
@@ -384,7 +385,7 @@ impl Screen {
 
     /// What comes next begins a line.
     pub(super) fn break_line(&mut self, out: &mut Output) -> Result<(), Failure> {
-        let held = self.prose.pause(out.terminal.columns());
+        let held = self.prose.pause();
         self.put(out, &held)?;
         self.unfinished.bury();
         if self.cursor != Cursor::Start {

@@ -24,6 +24,13 @@ impl Unfinished {
         }
     }
 
+    /// The last characters were taken back from the screen.
+    pub(crate) fn take(&mut self, chars: usize) {
+        if !self.buried {
+            (0..chars).for_each(|_| _ = self.text.pop());
+        }
+    }
+
     /// Something else stands behind it: it cannot be erased any more.
     pub(crate) fn bury(&mut self) {
         self.buried = !self.text.is_empty();
