@@ -62,10 +62,8 @@ impl Api {
         let (places, outside) = looked.await?;
         let mut notices = unfound(speaker, &asked, &places);
         let (mut allowed, mut left_out) = (Vec::new(), Vec::new());
-        for mention in outside {
-            let why = "it is outside of the working directory".to_owned();
-            left_out.push((mention.path, why));
-        }
+        let why = "it is outside of the working directory";
+        left_out.extend(outside.into_iter().map(|mention| (mention.path, why.to_owned())));
         for place in places {
             match self.forbidden(speaker, &place).await? {
                 Some(why) => left_out.push((place.path, why)),
@@ -89,10 +87,9 @@ impl Api {
                 "\n[{over} more mentions are not attached: agents.mentions is {most}]"
             ));
         }
-        if !text.trim().is_empty() {
-            // Some dialects join texts without a gap.
-            content.push(Block::text(format!("\n\n{}", text.trim_end())));
-        }
+        // Some dialects join texts without a gap.
+        let text = Some(text).filter(|text| !text.trim().is_empty());
+        content.extend(text.map(|text| Block::text(format!("\n\n{}", text.trim_end()))));
         self.with_images(&mut content, images, &mut notices);
         Ok((content, notices))
     }

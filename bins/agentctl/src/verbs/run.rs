@@ -130,6 +130,7 @@ pub(crate) async fn run(ctx: &mut Ctx, args: &RunArgs) -> Result<Exit, Failure> 
 
 /// How a turn is watched.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Watching {
     /// A person is here to answer.
     pub(crate) person: bool,
