@@ -31,6 +31,7 @@ mod search_beside;
 mod soak;
 mod store;
 mod storm;
+mod strike;
 mod tree;
 mod viewers;
 

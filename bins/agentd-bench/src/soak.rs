@@ -1,14 +1,15 @@
-//! Minutes of load with faults from a seed: kills, cancels, viewers that stall, a model server that fails. What counts is
+//! Minutes of load with faults from a seed: kills of the daemon and its helpers, cancels, viewers that stall, a model server that fails. What counts is
 //! that every turn ends and every log is whole.
 
 use crate::checks;
 use crate::daemon::Bench;
 use crate::drive::{PATIENCE, Wanted, create_all};
 use crate::report::Report;
+use crate::strike::strike;
 use crate::viewers::stall;
 use agentd_bench::model_server::fraction;
 use agentd_protocol::{CancelTurnParams, ListParams, SessionId};
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -43,7 +44,7 @@ impl Dice {
 
 pub(crate) async fn run(bench: &mut Bench, args: &SoakArgs, seed: u64) -> Result<Report> {
     let mut report = Report::default();
-    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut counts = BTreeMap::new();
     let mut dice = Dice { seed, thrown: 0 };
     let begun = Instant::now();
     let mut rounds = 0_u32;
@@ -56,8 +57,8 @@ pub(crate) async fn run(bench: &mut Bench, args: &SoakArgs, seed: u64) -> Result
     }
     report.put("rounds", rounds);
     report.put("seed", seed);
-    for (name, count) in counts {
-        report.put(name, count);
+    for (name, count) in &counts {
+        report.put(name, *count);
     }
     report.number("rss_mb", bench.usage()?.rss_mb);
     report.put("fds", bench.usage()?.fds);
@@ -70,7 +71,7 @@ async fn round(
     args: &SoakArgs,
     number: u32,
     dice: &mut Dice,
-    counts: &mut BTreeMap<&str, u32>,
+    counts: &mut BTreeMap<String, u32>,
 ) -> Result<Vec<SessionId>> {
     let wanted = Wanted::fleet(bench, &format!("k{number}."), args.sessions, args.steps)?;
     let created = create_all(&bench.client, wanted).await?;
@@ -86,20 +87,33 @@ async fn round(
             };
             // It may have ended already.
             let cancelled = bench.client.cancel_turn(&params).await.is_ok();
-            *counts.entry("cancelled").or_default() += u32::from(cancelled);
+            *counts.entry("cancelled".to_owned()).or_default() += u32::from(cancelled);
         } else if thrown < 0.2 {
             stalled.push(stall(bench, *session).await?);
-            *counts.entry("stalled_viewers").or_default() += 1;
+            *counts.entry("stalled_viewers".to_owned()).or_default() += 1;
         }
     }
     if dice.throw() < 0.5 {
         tokio::time::sleep(Duration::from_secs_f64(dice.throw())).await;
-        bench.kill().await?;
-        bench.restart().await?;
-        *counts.entry("kills").or_default() += 1;
+        // The daemon dies alone, or with some of its helpers, or they die without it.
+        let (helpers, daemon) = (dice.throw() < 0.7, dice.throw() < 0.8);
+        let family = helpers
+            .then(|| strike(bench.pid, || dice.throw(), counts))
+            .transpose()?;
+        if daemon || !helpers {
+            bench.kill().await?;
+            bench.restart().await?;
+            *counts.entry("kills".to_owned()).or_default() += 1;
+            // It is ready: sessions go on from here, and nothing may go on beside them.
+            let left = family.map_or_else(Vec::new, |family| family.left());
+            ensure!(
+                left.is_empty(),
+                "processes outlived the daemon and the start of the next: {left:?}"
+            );
+        }
     }
     quiet(bench).await?;
-    *counts.entry("turns").or_default() += args.sessions;
+    *counts.entry("turns".to_owned()).or_default() += args.sessions;
     checks::logs(&bench.client, &ids, &mut Report::default()).await?;
     Ok(ids)
 }

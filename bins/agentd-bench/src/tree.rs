@@ -26,7 +26,7 @@ pub(crate) struct Usage {
 impl Usage {
     /// Everything about a daemon and its descendants. What ends meanwhile is left out.
     pub(crate) fn of(pid: u32) -> Result<Self> {
-        let helpers = descendants(pid)?;
+        let helpers = below(pid)?;
         let times = times(pid).context("the daemon is gone")?;
         let mut usage = Self {
             cpu_ms: times.iter().sum::<f64>(),
@@ -60,7 +60,8 @@ pub(crate) fn cpu_ms(pid: u32) -> f64 {
     times(pid).map_or(0.0, |times| times.iter().sum())
 }
 
-fn descendants(pid: u32) -> Result<Vec<u32>> {
+/// The processes below another one.
+pub(crate) fn below(pid: u32) -> Result<Vec<u32>> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for entry in fs::read_dir("/proc")?.flatten() {
         let Some(child) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
@@ -78,6 +79,12 @@ fn descendants(pid: u32) -> Result<Vec<u32>> {
         open.extend(kids);
     }
     Ok(found)
+}
+
+/// The state of a process (`Z` has ended), and when it started, in ticks since the machine did.
+pub(crate) fn identity(pid: u32) -> Option<(char, u64)> {
+    let fields = stat(pid)?;
+    Some((fields.first()?.chars().next()?, fields.get(19)?.parse().ok()?))
 }
 
 /// The fields behind the command name: state, parent, ..

@@ -19,6 +19,10 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
+/// So long nobody may have used a server for it to end after a session of its directory was closed. Sessions that follow
+/// one another share it.
+const RELEASED: Duration = Duration::from_secs(30);
+
 /// How much a pool may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
@@ -247,6 +251,25 @@ impl Pool {
         timeout(within, closing).await.is_ok()
     }
 
+    /// A session in `workdir` was closed: its servers end when nobody uses them for a moment. Another session there that
+    /// is at rest has them started again with its next call.
+    pub(crate) fn release(&self, workdir: &Path) {
+        let servers = self.0.servers();
+        let own = servers
+            .iter()
+            .flatten()
+            .filter(|((_, place), _)| place.as_deref() == Some(workdir));
+        for (_, server) in own {
+            let server = Arc::downgrade(server);
+            tokio::spawn(async move {
+                tokio::time::sleep(RELEASED).await;
+                if let Some(server) = server.upgrade() {
+                    server.rest_if_idle(RELEASED).await;
+                }
+            });
+        }
+    }
+
     fn server(&self, spec: &Arc<ServerSpec>, workdir: &Path) -> Result<InUse, McpError> {
         if let Some(problem) = &spec.lacks {
             return Err(McpError::Spec {
@@ -311,6 +334,11 @@ async fn sweep(pool: Weak<Inner>, every: Duration) {
             .map(|(_, server)| Arc::clone(server))
             .collect();
         drop(pool);
-        join_all(servers.iter().map(|server| server.rest_if_idle())).await;
+        join_all(
+            servers
+                .iter()
+                .map(|server| server.rest_if_idle(server.spec.limits.idle)),
+        )
+        .await;
     }
 }

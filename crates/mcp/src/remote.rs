@@ -28,6 +28,10 @@ impl Remote for Pool {
             .collect()
     }
 
+    fn released(&self, workdir: &Path) {
+        self.release(workdir);
+    }
+
     async fn call(&self, workdir: &Path, call: RemoteCall, ctx: &ToolContext) -> Finished {
         let max_lines = call.max_lines;
         let call = Call {

@@ -248,13 +248,9 @@ impl InUse {
 }
 
 impl Server {
-    /// Ends it when nobody has used it for its idle time.
-    pub(crate) async fn rest_if_idle(&self) {
-        let idle = |server: &Self| {
-            server
-                .idle_for()
-                .is_some_and(|time| time >= server.spec.limits.idle)
-        };
+    /// Ends it when nobody has used it for so long.
+    pub(crate) async fn rest_if_idle(&self, limit: Duration) {
+        let idle = |server: &Self| server.idle_for().is_some_and(|time| time >= limit);
         if !idle(self) {
             return;
         }

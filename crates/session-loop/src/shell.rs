@@ -24,6 +24,7 @@ use agentd_transcript::Transcript;
 use agentd_turn::{Agent, Effect, Input, Scene, Sizes};
 use ractor::ActorRef;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -280,6 +281,8 @@ impl Shell {
             self.between_turns();
         } else if let EventBody::TurnStarted(_) = &event.body {
             self.warn_of_servers();
+        } else if let (EventBody::SessionClosed(_), Some(remote)) = (&event.body, &self.services.remote) {
+            remote.released(Path::new(&self.workdir()));
         }
     }
 

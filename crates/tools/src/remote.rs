@@ -43,6 +43,8 @@ pub trait Remote: Debug + Send + Sync {
     async fn offered(&self, workdir: &Path, servers: &[String]) -> Vec<Offered>;
     /// Calls a tool. Dropping the future gives the call up, and tells its server so.
     async fn call(&self, workdir: &Path, call: RemoteCall, ctx: &ToolContext) -> Finished;
+    /// A session in a directory was closed: servers that nobody else uses soon may end.
+    fn released(&self, _workdir: &Path) {}
 }
 
 pub(crate) async fn run(prepared: &Prepared, ctx: &ToolContext) -> Finished {

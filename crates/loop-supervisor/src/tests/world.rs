@@ -22,6 +22,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -378,11 +379,17 @@ impl World {
     }
 }
 
+thread_local! {
+    /// The directory of a test's sessions. Slots for file work belong to directories: in a common one, a test with a paused
+    /// clock would find those of another test taken, and no time passes while it waits.
+    static WORKDIR: TempDir = tempfile::tempdir().unwrap();
+}
+
 pub(super) fn creation(limits: LoopLimits, prompt: Option<&str>) -> Command {
     let created = SessionCreated {
         title: "t".into(),
         project: "p".into(),
-        workdir: "/".into(),
+        workdir: WORKDIR.with(|dir| dir.path().display().to_string()),
         model: "scripted".into(),
         mode: PermissionMode::Default,
         agent: None,

@@ -107,6 +107,31 @@ async fn an_idle_server_is_ended_and_its_tools_stay_known() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn i5_a_server_ends_soon_after_its_session_was_closed_unless_another_uses_it() {
+    let fake = Fake::good();
+    let pool = pool(&fake, vec![spec("fake")]);
+    let (begun, mut ended) = (tokio::time::Instant::now(), fake.ended.subscribe());
+    echo(&pool).await;
+    // Another directory's session has nothing to do with it, and one of the same directory goes on using it.
+    pool.release(Path::new("/elsewhere"));
+    pool.release(Path::new(DIR));
+    tokio::time::advance(Duration::from_secs(20)).await;
+    echo(&pool).await;
+    tokio::time::advance(Duration::from_secs(20)).await;
+    assert_eq!(
+        (pool.status()[0].state, *ended.borrow()),
+        (ServerState::Running, 0)
+    );
+    pool.release(Path::new(DIR));
+    ended.wait_for(|ended| *ended == 1).await.unwrap();
+    assert!(
+        begun.elapsed() < Duration::from_secs(80),
+        "not only when it has been idle for its limit"
+    );
+    assert_eq!(echo(&pool).await.outcome.status, ToolStatus::Ok);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_belongs_to_its_working_directory_unless_it_is_shared() {
     let fake = Fake::good();
     let mut shared = spec("shared");
